@@ -1,0 +1,476 @@
+"""SemiInfiniteConstraint: a Pyomo constraint that holds for every point of a continuous index.
+
+The component *is* a Pyomo Constraint, so that every writer and solver interface meets it. It holds no
+rows that they could take; whatever they ask of it while it is active raises one sentence that names
+the constraint and says what to do. (A component type of its own would be dropped silently by
+several interfaces.)
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pyomo.common.collections import ComponentSet
+from pyomo.common.log import LoggingIntercept
+from pyomo.core.base.component import ModelComponentFactory
+from pyomo.core.base.constraint import Constraint, ConstraintData
+from pyomo.core.base.global_set import UnindexedComponent_index
+from pyomo.core.base.param import ScalarParam
+from pyomo.core.base.set import SetData, SetProduct, process_setarg
+from pyomo.core.expr import numeric_expr as numeric
+from pyomo.core.expr import relational_expr as relational
+from pyomo.core.expr.visitor import identify_components
+from pyomo.dae import ContinuousSet
+
+from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError, warn_user
+
+# Terms of a long sum shown in front of the dots.
+_SHOWN_TERMS = 2
+
+
+def is_continuous(candidate: Any) -> bool:
+    """Whether a set is a continuous index: a ContinuousSet, RangeSet(a, b, 0), or Reals."""
+    if isinstance(candidate, ContinuousSet):
+        return True
+    return isinstance(candidate, SetData) and not candidate.isdiscrete()
+
+
+def _single_sets(sets: Sequence[Any]) -> Iterator[Any]:
+    """The sets one by one, products such as ``m.u * m.v`` taken apart."""
+    for each in sets:
+        if isinstance(each, SetProduct):
+            yield from each.subsets()
+        else:
+            yield each
+
+
+class IndexPlaceholder(ScalarParam):
+    """Stands for the continuous index while a rule is traced; it never has a value."""
+
+
+def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
+    raise UntransformedModelError(
+        f"SemiInfiniteConstraint '{self.name}' holds for every point of {self.parent_component().index_text()}: no "
+        "solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
+        "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it."
+    )
+
+
+def _refused_method(name: str) -> Callable[..., Any]:
+    ordinary = getattr(ConstraintData, name)
+
+    def method(self: Any, *args: Any, **kwds: Any) -> Any:
+        return _refuse(self) if self.active else ordinary(self, *args, **kwds)
+
+    method.__name__ = name
+    method.__doc__ = f"Refused while the constraint is active; else as in ConstraintData.{name}."
+    return method
+
+
+def _refused_property(name: str) -> property:
+    ordinary = getattr(ConstraintData, name)
+    return property(
+        lambda self: _refuse(self) if self.active else ordinary.fget(self),
+        doc=f"Refused while the constraint is active; else as in ConstraintData.{name}.",
+    )
+
+
+class SemiInfiniteConstraintData(ConstraintData):
+    """One family of rows: the constraint for one member of its ordinary sets.
+
+    ``trace`` is the row with a placeholder for the index, or None where the rule is called at each
+    point instead; ``reason`` then says why.
+    """
+
+    __slots__ = ("reason",)
+
+    def __init__(self, expr: Any = None, component: Any = None) -> None:
+        super().__init__(expr, component)
+        self.reason: str | None = None
+
+    expr = _refused_property("expr")
+    body = _refused_property("body")
+    lower = _refused_property("lower")
+    upper = _refused_property("upper")
+    lb = _refused_property("lb")
+    ub = _refused_property("ub")
+    equality = _refused_property("equality")
+    strict_lower = _refused_property("strict_lower")
+    strict_upper = _refused_property("strict_upper")
+    to_bounded_expression = _refused_method("to_bounded_expression")
+    has_lb = _refused_method("has_lb")
+    has_ub = _refused_method("has_ub")
+    get_value = _refused_method("get_value")
+    slack = _refused_method("slack")
+    lslack = _refused_method("lslack")
+    uslack = _refused_method("uslack")
+    __call__ = _refused_method("__call__")
+
+    @property
+    def trace(self) -> Any:
+        """The row with a placeholder for the index, or None."""
+        return self._expr
+
+    @property
+    def route(self) -> str:
+        """How its coefficients are found: "traced" or "sampled"."""
+        return "traced" if self._expr is not None else "sampled"
+
+    def at(self, *point: Any) -> Any:
+        """The row that the rule gives at one point of the index, as a Pyomo relation."""
+        owner = self.parent_component()
+        return _checked_relation(owner.call_rule(self.index(), point), self.name)
+
+    def set_value(self, expr: Any) -> None:
+        """Refused: a family comes from its rule only."""
+        raise DeclarationError(
+            f"SemiInfiniteConstraint '{self.name}': it cannot be assigned an expression, because an expression has "
+            "no index; declare it anew with a rule."
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.row_text()}  for all {self.parent_component().index_text()}"
+
+    def row_text(self) -> str:
+        """The row as mathematics, long sums cut short."""
+        if self._expr is None:
+            return f"[rule called at each point: {self.reason}]"
+        return relation_text(self._expr)
+
+
+@ModelComponentFactory.register("A constraint that holds for every point of a continuous index.")
+class SemiInfiniteConstraint(Constraint):
+    """A constraint that holds for every point of a continuous index.
+
+    Parameters
+    ----------
+    *sets : Set
+        Any mix of ordinary Sets (one family of rows for each member) and continuous ones
+        (ContinuousSet, ``RangeSet(a, b, 0)``; several make a box).
+    rule : callable
+        ``rule(model, *members)`` in the order of the sets; returns ``<=``, ``>=`` or a ranged relation
+        that is linear in the variables.
+    where : callable, optional
+        ``where(model, *members)`` with numbers (or arrays): the row holds only where it is true. The set
+        it describes is taken as closed.
+    sample : bool
+        Call the rule at each point instead of tracing it once. Without it, a rule that cannot be traced
+        is sampled too, after one warning.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var([0, 1])
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x[0] + m.x[1] * u >= pyo.exp(u)
+    >>> m.above
+    above: exp(u) <= x[0] + u*x[1]  for all u in [0, 1]
+    """
+
+    _ComponentDataClass = SemiInfiniteConstraintData
+
+    def __new__(cls, *args: Any, **kwds: Any) -> Any:
+        if cls is not SemiInfiniteConstraint:
+            return super().__new__(cls)
+        scalar = all(is_continuous(each) for each in _single_sets(args))
+        return super().__new__(ScalarSemiInfiniteConstraint if scalar else IndexedSemiInfiniteConstraint)
+
+    def __init__(
+        self,
+        *sets: Any,
+        rule: Callable[..., Any] | None = None,
+        where: Callable[..., Any] | None = None,
+        sample: bool = False,
+        **kwds: Any,
+    ) -> None:
+        called = kwds.get("name") or "SemiInfiniteConstraint"
+        singles = list(_single_sets(sets))
+        if not any(is_continuous(each) for each in singles):
+            raise DeclarationError(
+                f"{called}: it needs a continuous index, a ContinuousSet or RangeSet(a, b, 0) with a < b; over "
+                "ordinary sets alone an ordinary Constraint says the same."
+            )
+        if not callable(rule):
+            raise DeclarationError(
+                f"{called}: it needs rule=..., a function of the model and the index (got {type(rule).__name__})."
+            )
+        if where is not None and not callable(where):
+            raise DeclarationError(
+                f"{called}: where= must be a function of the model and the index (got {type(where).__name__})."
+            )
+        Constraint.__init__(self, *(each for each in singles if not is_continuous(each)), **kwds)
+        self.user_rule = rule
+        self.where = where
+        self.sample = sample
+        self.continuous_sets: list[Any] = []
+        # For each argument of the rule: the number of its continuous set, or None for an ordinary one.
+        self._layout: list[int | None] = []
+        self.placeholders: tuple[IndexPlaceholder, ...] = ()
+        for each in singles:
+            if not is_continuous(each):
+                self._layout.append(None)
+                continue
+            each, anonymous = process_setarg(each)
+            if anonymous:
+                known = self._anonymous_sets or ()
+                self._anonymous_sets = ComponentSet([*known, *anonymous])
+            self._layout.append(len(self.continuous_sets))
+            self.continuous_sets.append(each)
+
+    def arguments(self, index: Any, point: Sequence[Any]) -> list[Any]:
+        """Arguments of the rule after the model: members of the ordinary sets and coordinates."""
+        members = () if not self.is_indexed() else index if isinstance(index, tuple) else (index,)
+        ordinary = list(_single_sets([self.index_set()])) if self.is_indexed() else []
+        arguments: list[Any] = []
+        used = 0
+        for place in self._layout:
+            if place is not None:
+                arguments.append(point[place])
+                continue
+            size = ordinary.pop(0).dimen
+            arguments += members[used : used + size]
+            used += size
+        return arguments
+
+    def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
+        """The rule at one point, numbers or placeholders."""
+        return self.user_rule(self.parent_block(), *self.arguments(index, point))
+
+    def construct(self, data: Any = None) -> None:
+        """Trace the rule once for each member of the ordinary sets."""
+        if self._constructed:
+            return
+        self._constructed = True
+        for each in self._anonymous_sets or ():
+            each.construct()
+        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
+        for placeholder in self.placeholders:
+            placeholder.construct()
+        for each in self.continuous_sets:
+            self._check_bounds(each)
+        appearing: set[int] = set()
+        for index in self.index_set():
+            appearing |= self._construct_family(index)
+        self._refuse_idle_index(appearing)
+        self._warn_of_sampling()
+
+    def _construct_family(self, index: Any) -> set[int]:
+        """Make one family; return the ids of the placeholders that its row holds."""
+        name = self.name if not self.is_indexed() else f"{self.name}[{index}]"
+        relation, reason = None, "sample=True"
+        if not self.sample:
+            relation, reason = self._trace(index, name)
+        if relation is Constraint.Skip:
+            return set()
+        if relation is None:
+            relation_at_middle = self.call_rule(index, self._middle())
+            if relation_at_middle is Constraint.Skip:
+                return set()
+            _checked_relation(relation_at_middle, name)
+        family = self if not self.is_indexed() else self._ComponentDataClass(component=self)
+        self._data[index] = family
+        family._index = index if self.is_indexed() else UnindexedComponent_index
+        family._expr, family.reason = relation, None if relation is not None else reason
+        if relation is None:
+            return {id(placeholder) for placeholder in self.placeholders}
+        return {id(leaf) for leaf in identify_components(relation, {IndexPlaceholder})}
+
+    def _trace(self, index: Any, name: str) -> tuple[Any, str]:
+        """The rule's relation over placeholders, or None with the reason why there is none."""
+        # Some of Pyomo's failures also log an error line, which would alarm for nothing.
+        with LoggingIntercept(io.StringIO(), "pyomo"):
+            try:
+                relation = self.call_rule(index, self.placeholders)
+            except Exception as error:  # any kind was seen: the rule is the user's code
+                return None, _first_sentence(error)
+        if relation is Constraint.Skip:
+            return relation, ""
+        return _checked_relation(relation, name), ""
+
+    def _middle(self) -> tuple[float, ...]:
+        return tuple(_some_number(each) for each in self.continuous_sets)
+
+    def _check_bounds(self, each: Any) -> None:
+        low, high = each.bounds()
+        if low is not None and high is not None and not low < high:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{self.name}': the index '{each.name}' has the bounds [{low}, {high}], which "
+                "hold no interval; the lower bound must be below the upper one."
+            )
+
+    def _refuse_idle_index(self, appearing: set[int]) -> None:
+        if not len(self) or self.where is not None:
+            return
+        for placeholder in self.placeholders:
+            if id(placeholder) not in appearing:
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{self.name}': the index '{placeholder.name}' appears nowhere in the row, "
+                    "so the row is the same at every point; use it, or leave it out of the declaration."
+                )
+
+    def _warn_of_sampling(self) -> None:
+        sampled = [family for family in self.values() if family.route == "sampled"]
+        if sampled and not self.sample:
+            warn_user(
+                f"SemiInfiniteConstraint '{self.name}': its rule cannot be traced ({sampled[0].reason}); it is called "
+                "at each point instead, which is slower. Write it with Pyomo functions of the index (Expr_if for if), "
+                "or declare sample=True.",
+                SamplingWarning,
+            )
+
+    def index_names(self) -> list[str]:
+        """Names of the continuous coordinates, as the user wrote them."""
+        names: list[str] = []
+        for number, each in enumerate(self.continuous_sets):
+            name = each.local_name if each.parent_block() is not None else f"u{number + 1}"
+            names.append(name if name not in names else f"{name}_{number + 1}")
+        return names
+
+    def index_text(self) -> str:
+        """The continuous index in words: ``u in [0, 1]``."""
+        parts = []
+        for name, each in zip(self.index_names(), self.continuous_sets, strict=True):
+            low, high = each.bounds() if each.is_constructed() else (None, None)
+            left = "(-inf" if low is None else f"[{low:g}"
+            right = "inf)" if high is None else f"{high:g}]"
+            parts.append(f"{name} in {left}, {right}")
+        text = ", ".join(parts)
+        return text if self.where is None else f"{text} where {_function_name(self.where)}"
+
+    def add(self, index: Any, expr: Any) -> Any:
+        """Refused: a family comes from its rule only."""
+        raise DeclarationError(
+            f"SemiInfiniteConstraint '{self.name}': families cannot be added one by one; declare it anew with a rule."
+        )
+
+    def _setitem_when_not_present(self, index: Any, value: Any = None) -> Any:
+        return self.add(index, value)
+
+    def _getitem_when_not_present(self, index: Any) -> Any:
+        raise KeyError(index)
+
+    def __repr__(self) -> str:
+        if not self._constructed:
+            return f"{self.name}: not constructed yet"
+        lines = [f"{family.name}: {family.row_text()}" for family in self.values()]
+        if len(lines) > 4:
+            lines = [*lines[:3], f"... {len(lines)} families in all"]
+        return "\n".join(f"{line}  for all {self.index_text()}" for line in lines)
+
+    def _pprint(self) -> Any:
+        headers = [
+            ("Size", len(self)),
+            ("Index", self._index_set if self.is_indexed() else None),
+            ("For all", self.index_text()),
+            ("Active", self.active),
+        ]
+        return headers, self.items, ("Row", "Route", "Active"), lambda _, f: [f.row_text(), f.route, f.active]
+
+    def display(self, prefix: str = "", ostream: Any = None) -> None:
+        """Print the constraint as mathematics (its body has no single value to show)."""
+        if self.active:
+            (ostream or sys.stdout).write(f"{prefix}{self!r}\n")
+
+
+class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConstraint):
+    """A SemiInfiniteConstraint over continuous sets only: one family."""
+
+    def __init__(self, *args: Any, **kwds: Any) -> None:
+        SemiInfiniteConstraintData.__init__(self, component=self)
+        SemiInfiniteConstraint.__init__(self, *args, **kwds)
+        self._index = UnindexedComponent_index
+
+    __repr__ = SemiInfiniteConstraint.__repr__
+
+    def clear(self) -> None:
+        """Forget the family."""
+        self._data = {}
+
+
+class IndexedSemiInfiniteConstraint(SemiInfiniteConstraint):
+    """A SemiInfiniteConstraint with one family for each member of its ordinary sets."""
+
+
+def semi_infinite_families(model: Any) -> Iterator[SemiInfiniteConstraintData]:
+    """Yield every active family of a model, blocks included."""
+    for constraint in model.component_objects(Constraint, active=True, descend_into=True):
+        if isinstance(constraint, SemiInfiniteConstraint):
+            yield from (family for family in constraint.values() if family.active)
+
+
+def _checked_relation(relation: Any, name: str) -> Any:
+    """The relation a rule returned, if it is one that can hold for every point of an index."""
+    what = f"SemiInfiniteConstraint '{name}'"
+    if isinstance(relation, tuple):
+        if len(relation) == 3:
+            low, body, high = relation
+            relation = relational.inequality(low, body, high)
+        elif len(relation) == 2:
+            relation = relational.EqualityExpression(relation)
+    if relation is None:
+        raise DeclarationError(f"{what}: its rule returned None; end it with 'return left <= right'.")
+    if relation.__class__ is bool or isinstance(relation, relational.TrivialRelationalExpression):
+        raise DeclarationError(
+            f"{what}: its rule returned {relation}, which holds no variable; return a relation such as left <= right, "
+            "or Constraint.Skip for no row."
+        )
+    if isinstance(relation, relational.EqualityExpression):
+        raise DeclarationError(
+            f"{what}: '==' for every point of an index leaves no room to decide (found {relation_text(relation)}); "
+            "use a ranged row (low, body, high), or match the functions' parameters by ordinary constraints."
+        )
+    if not isinstance(relation, relational.InequalityExpression | relational.RangedExpression):
+        raise DeclarationError(
+            f"{what}: its rule must return a relation such as left <= right (got {type(relation).__name__})."
+        )
+    strict = relation.strict
+    if any(strict) if isinstance(strict, tuple) else strict:
+        raise DeclarationError(
+            f"{what}: '<' and '>' describe open sets (found {relation_text(relation)}); use <= or >=."
+        )
+    return relation
+
+
+def _first_sentence(error: Exception) -> str:
+    """Type and first sentence of an error, for a reason that fits on a line."""
+    text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _some_number(each: Any) -> float:
+    low, high = each.bounds()
+    if low is None and high is None:
+        return 0.3
+    if high is None:
+        return float(low) + 0.7
+    if low is None:
+        return float(high) - 0.7
+    # Not the middle: a rule may be special there.
+    return float(low + 0.43 * (high - low))
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    return "declared" if name == "<lambda>" else name
+
+
+def relation_text(relation: Any) -> str:
+    """A relation as mathematics, long sums cut short."""
+    if isinstance(relation, relational.RangedExpression):
+        return " <= ".join(expression_text(part) for part in relation.args)
+    sign = "==" if isinstance(relation, relational.EqualityExpression) else "<="
+    return f" {sign} ".join(expression_text(part) for part in relation.args)
+
+
+def expression_text(expression: Any) -> str:
+    """An expression as text; of a long sum the first terms and the last one."""
+    if isinstance(expression, numeric.SumExpression) and expression.nargs() > _SHOWN_TERMS + 2:
+        shown = [str(part) for part in expression.args[:_SHOWN_TERMS]]
+        return f"{' + '.join(shown)} + ... + {expression.args[-1]}  [{expression.nargs()} terms]"
+    return str(expression)

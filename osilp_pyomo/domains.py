@@ -1,0 +1,185 @@
+"""The continuous index set: a box, a subset of it, and the places worth looking at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from osilp_pyomo.errors import DomainError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Predicate = Callable[[FloatArray], BoolArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A box ``lower <= u <= upper``, restricted to where ``inside`` is true.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One name a coordinate, as the user wrote it.
+    lower, upper : array
+        The box; a side may be infinite.
+    inside : callable, optional
+        Takes points (m, d), returns m booleans: the row holds only where it is true.
+    marks : tuple of arrays
+        For each coordinate, places where something may happen between two scan points: knots of
+        measured curves, points the user put into the set.
+
+    Examples
+    --------
+    >>> box = Domain.box(u=(0, 2), v=(0, 1))
+    >>> box.volume
+    2.0
+    >>> print(box)
+    u in [0, 2], v in [0, 1]
+    """
+
+    names: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    inside: Predicate | None = None
+    marks: tuple[FloatArray, ...] = ()
+
+    def __post_init__(self) -> None:
+        lower = np.array(self.lower, dtype=float).reshape(-1)
+        upper = np.array(self.upper, dtype=float).reshape(-1)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        if not self.marks:
+            object.__setattr__(self, "marks", tuple(np.empty(0) for _ in self.names))
+        if not len(self.names) == len(lower) == len(upper) == len(self.marks) >= 1:
+            raise DomainError(
+                f"Domain {self.names}: names, lower, upper and marks must have one entry a coordinate "
+                f"(got {len(self.names)}, {len(lower)}, {len(upper)} and {len(self.marks)})."
+            )
+        for name, low, high in zip(self.names, lower, upper, strict=True):
+            if not low < high:
+                raise DomainError(
+                    f"Index '{name}': its bounds [{low:g}, {high:g}] hold no interval; the lower bound "
+                    "must be below the upper one."
+                )
+
+    @classmethod
+    def box(cls, inside: Predicate | None = None, **bounds: tuple[float, float]) -> Domain:
+        """Build a domain from ``name=(lower, upper)``."""
+        return cls(
+            tuple(bounds),
+            np.array([low for low, _ in bounds.values()], dtype=float),
+            np.array([high for _, high in bounds.values()], dtype=float),
+            inside,
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return len(self.names)
+
+    @property
+    def width(self) -> FloatArray:
+        """Length of each side."""
+        return self.upper - self.lower
+
+    @property
+    def volume(self) -> float:
+        """Volume of the box, whatever ``inside`` leaves of it."""
+        return float(np.prod(self.width))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every side is finite."""
+        return bool(np.all(np.isfinite(self.width)))
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Tell which of the points (m, d) belong to the domain."""
+        within = np.all((points >= self.lower) & (points <= self.upper), axis=1)
+        if self.inside is not None:
+            within[within] &= self.inside(points[within])
+        return within
+
+    def points(self, coordinates: ArrayLike) -> FloatArray:
+        """Bring coordinates into the form (m, d), and refuse points outside the box."""
+        array = np.asarray(coordinates, dtype=float)
+        if array.ndim < 2:
+            array = array.reshape(-1, 1) if self.dimension == 1 else array.reshape(1, -1)
+        if array.ndim != 2 or array.shape[1] != self.dimension:
+            raise DomainError(
+                f"Index {self}: points must come as an array of {self.dimension} columns "
+                f"(got shape {np.shape(coordinates)})."
+            )
+        outside = ~np.all((array >= self.lower) & (array <= self.upper), axis=1)
+        if outside.any():
+            raise DomainError(
+                f"Index {self}: the point {self.describe(array[outside][0])} lies outside; "
+                "give points within the bounds."
+            )
+        return array
+
+    def describe(self, point: FloatArray) -> str:
+        """Write one point with the coordinates' names."""
+        return ", ".join(f"{n} = {value:.10g}" for n, value in zip(self.names, point, strict=True))
+
+    def label(self, point: FloatArray) -> float | tuple[float, ...]:
+        """Give one point as the user would write it: a number, or a tuple of them."""
+        values = tuple(float(value) for value in point)
+        return values[0] if len(values) == 1 else values
+
+    def __str__(self) -> str:
+        parts = []
+        for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
+            left = "(-inf" if np.isneginf(low) else f"[{low:g}"
+            right = "inf)" if np.isposinf(high) else f"{high:g}]"
+            parts.append(f"{name} in {left}, {right}")
+        text = ", ".join(parts)
+        return f"{text} where declared" if self.inside is not None else text
+
+
+class PointFunction:
+    """A user's function of the coordinates, called on points (m, d), all at once where it allows that.
+
+    A function written for single numbers (``if u > 0.5``, ``and``) fails on arrays, gives back the wrong
+    number of values, or other values than point by point; it is then called point by point.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._vectorised: bool | None = None
+
+    def __call__(self, points: FloatArray) -> NDArray[np.generic]:
+        if not len(points):
+            return np.empty(0)
+        if self._vectorised is not False:
+            try:
+                values = np.asarray(self._function(*points.T))
+            except (TypeError, ValueError):
+                self._vectorised = False
+            else:
+                usable = values.shape == (len(points),) and values.dtype != object
+                if self._vectorised is None:
+                    probes = np.unique(np.linspace(0, len(points) - 1, 5).astype(int))
+                    self._vectorised = usable and bool(
+                        # SIMD and scalar functions of numpy differ in the last bit.
+                        np.allclose(
+                            values[probes].astype(float),
+                            self._one_by_one(points[probes]).astype(float),
+                            rtol=1e-9,
+                            atol=0,
+                            equal_nan=True,
+                        )
+                    )
+                if usable and self._vectorised:
+                    return values
+        return self._one_by_one(points)
+
+    def _one_by_one(self, points: FloatArray) -> NDArray[np.generic]:
+        return np.array([self._function(*map(float, point)) for point in points])
+
+
+def on_points(function: Callable[..., object], points: FloatArray) -> NDArray[np.generic]:
+    """Call a user's function of the coordinates once on points (m, d)."""
+    return PointFunction(function)(points)

@@ -1,0 +1,359 @@
+"""Exchange: solve a semi-infinite LP by adding the rows that its last answer violates.
+
+One warm HiGHS model holds a finite working set of rows. Each iteration solves it, looks for the
+local maxima of every family's excess, adds them, and drops rows that have long been slack. The
+LP's value is a bound throughout, because it knows only some of the rows. At the end the answer is
+moved towards a Slater point, just far enough to satisfy every row that the search can find, so that
+[bound, objective] is a bracket of the optimum.
+
+The same loop serves the continuum and a finite grid; only the search differs. (The method is the
+outer approximation of Blankenship and Falk, 1976, with many points an iteration; the bracket follows
+from convexity: lambda = v / (v + s) of the way to a point with room s removes a violation v.)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo.clusters import cluster_means
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.feasibility import repaired, slater_point, widest_point
+from osilp_pyomo.highs import HighsModel, LPSolution, row_sizes
+from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
+from osilp_pyomo.search import FiniteSearch, Found, Search, apart
+
+# A row that was slack this many times in a row while the bound moved is dropped.
+_PATIENCE = 6
+# Rows added for one family in one iteration at most.
+_ADDED = 30
+# Binding rows within these distances, in widths of the domain, may straddle one binding point.
+_CLUSTER_RADII = (0.15, 0.01)
+# A direction that improves the objective by more than this, over a unit box, is a ray.
+_RAY = 1e-7
+
+
+@dataclass(frozen=True)
+class ExchangeOptions:
+    """When to stop.
+
+    ``tolerance`` is the violation that counts as none, relative to the size of the row's terms;
+    ``fix_integers`` asks for prices of an integer answer with the integers held at their values.
+    """
+
+    tolerance: float = 1e-9
+    iteration_limit: int = 500
+    time_limit: float | None = None
+    fix_integers: bool = False
+    report: Callable[[dict[str, Any]], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How an exchange ended; arrays are None where there is no answer.
+
+    ``points`` and ``duals`` hold the working set of each family and its row duals (None for a model
+    with integers), ``found`` what the search found at x.
+    """
+
+    status: str
+    objective: float
+    bound: float
+    x: FloatArray | None = None
+    repaired: bool = False
+    found: tuple[Found, ...] = ()
+    points: tuple[FloatArray, ...] = ()
+    duals: tuple[FloatArray, ...] | None = None
+    core_duals: FloatArray | None = None
+    reduced_costs: FloatArray | None = None
+    log: tuple[dict[str, Any], ...] = ()
+    memory: int = 0
+
+
+@dataclass
+class _WorkingSet:
+    """Which point each row of the HiGHS model beyond the ordinary ones stands for."""
+
+    family: list[int] = field(default_factory=list)
+    point: list[FloatArray] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+    slack: list[int] = field(default_factory=list)
+
+    def of(self, number: int) -> IntArray:
+        return np.flatnonzero(np.array(self.family, dtype=int) == number)
+
+    def points(self, number: int, dimension: int) -> FloatArray:
+        chosen = [self.point[k] for k in self.of(number)]
+        return np.array(chosen).reshape(-1, dimension)
+
+    def keep(self, kept: IntArray) -> None:
+        for name in ("family", "point", "scale", "slack"):
+            setattr(self, name, [getattr(self, name)[k] for k in kept])
+
+
+class Exchange:
+    """A warm LP and the searches that feed it; ``run`` may be called again after a search has learned."""
+
+    def __init__(self, problem: SemiInfiniteLP, searches: Sequence[Search], options: ExchangeOptions) -> None:
+        self.problem = problem
+        self.searches = tuple(searches)
+        self.options = options
+        self.model = HighsModel(problem.core)
+        self.working = _WorkingSet()
+        self.log: list[dict[str, Any]] = []
+        # On a grid, rows at other points would not belong to the problem.
+        self._continuum = not any(isinstance(search, FiniteSearch) for search in searches)
+        self._started = time.monotonic()
+        self._largest = 0
+        self._tolerance = options.tolerance
+        self._priced = 0  # rows that were in the model at its last solve
+        for number, search in enumerate(self.searches):
+            self._add(number, _first_points(search))
+
+    def tighten(self, factor: float) -> bool:
+        """Ask for less violation in the next run; False where rounding forbids it."""
+        self._tolerance *= factor
+        return self._tolerance > 1e-15
+
+    def run(self) -> Outcome:
+        """Exchange until nothing is violated, or a limit is met."""
+        best_bound, status, solution = np.nan, "iteration_limit", None
+        found: tuple[Found, ...] = ()
+        checked_rays = 0
+        while len(self.log) < self.options.iteration_limit:
+            if self.options.time_limit is not None:
+                self.model.limit_time(self.options.time_limit - (time.monotonic() - self._started))
+            self._priced = len(self.working.family)
+            current = self.model.solve()
+            if current.status == "unbounded":
+                checked_rays += 1
+                if self._bounded() and checked_rays < 20:
+                    continue
+                return self._without_answer("unbounded" if self._feasible() else "infeasible")
+            if current.status != "optimal":
+                if solution is None or current.status != "time_limit":
+                    return self._without_answer(current.status)
+                status = "time_limit"
+                break
+            assert current.x is not None
+            solution = current
+            found = tuple(search.worst(current.x) for search in self.searches)
+            violated = [max(0.0, each.worst) for each in found]
+            added = sum(self._add_violated(number, each) for number, each in enumerate(found))
+            if added and solution.row_duals is not None and self._continuum:
+                self._add_centroids(solution)
+            self._record(solution, violated, added)
+            if not added:
+                status = "optimal"
+                break
+            moved = not np.isclose(solution.objective, best_bound, rtol=1e-10, atol=1e-12)
+            best_bound = solution.objective
+            if solution.row_duals is not None:
+                self._drop_slack(solution, moved)
+            if self._out_of_time():
+                status = "time_limit"
+                break
+        if solution is None:
+            return self._without_answer(status)
+        return self._finish(status, solution, found)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _add(self, number: int, points: FloatArray) -> int:
+        family = self.problem.families[number]
+        known = self.working.points(number, family.domain.dimension)
+        if len(known) and len(points):
+            distance = np.abs(points[:, None] - known[None]) / family.domain.width
+            points = points[distance.max(axis=2).min(axis=1) > 1e-15]
+        if not len(points):
+            return 0
+        matrix = family.matrix(points)
+        lower, upper = family.limits(points)
+        # HiGHS' tolerance is absolute: rows of size 1 make it mean the same for all of them.
+        scale = row_sizes(matrix)
+        self.model.add_rows(family.rows.columns, matrix / scale[:, None], lower / scale, upper / scale)
+        self.working.family += [number] * len(points)
+        self.working.point += list(points)
+        self.working.scale += list(scale)
+        self.working.slack += [0] * len(points)
+        held = len(self.working.family) * max(1, len(family.rows.columns)) * 12
+        self._largest = max(self._largest, held + sum(search.memory for search in self.searches))
+        return len(points)
+
+    def _add_violated(self, number: int, found: Found) -> int:
+        violated = found.excess > self._tolerance * found.scale
+        points = found.points[violated][:_ADDED]
+        return self._add(number, points[apart(points / self.problem.families[number].domain.width, 1e-7)])
+
+    def _add_centroids(self, solution: LPSolution) -> None:
+        """Add the dual-weighted mean of binding rows that stand close together.
+
+        Such rows straddle one binding point of the continuum. Their duals share its price so that
+        the dual equations hold; expanded around the mean, those equations say that the point is the
+        mean up to the square of the distance. Without this step the distance only halves each time.
+        """
+        assert solution.row_duals is not None
+        duals = solution.row_duals[len(self.problem.core.row_lower) :] / np.array(self.working.scale)[: self._priced]
+        for number, family in enumerate(self.problem.families):
+            mine = self.working.of(number)
+            mine = mine[mine < self._priced]
+            mine = mine[np.abs(duals[mine]) > 1e-9 * np.abs(duals[mine]).max(initial=0.0)]
+            if len(mine) < 2:
+                continue
+            points = np.array([self.working.point[k] for k in mine])
+            for radius in _CLUSTER_RADII:
+                means, _, counts = cluster_means(points, duals[mine], family.domain.width, radius)
+                means = means[counts > 1]
+                self._add(number, means[family.domain.contains(means)])
+
+    def _drop_slack(self, solution: LPSolution, moved: bool) -> None:
+        assert solution.row_duals is not None
+        duals = solution.row_duals[len(self.problem.core.row_lower) :]
+        binding = np.ones(len(self.working.slack), dtype=bool)
+        binding[: len(duals)] = np.abs(duals) > 0
+        for k, tight in enumerate(binding):
+            self.working.slack[k] = 0 if tight else self.working.slack[k] + moved
+        old = np.array(self.working.slack) > _PATIENCE
+        if old.any():
+            self.model.delete_rows(np.flatnonzero(old) + len(self.problem.core.row_lower))
+            self.working.keep(np.flatnonzero(~old))
+
+    def _working_points(self) -> tuple[FloatArray, ...]:
+        return tuple(
+            self.working.points(number, family.domain.dimension) for number, family in enumerate(self.problem.families)
+        )
+
+    # -- endings ---------------------------------------------------------------------------------
+
+    def _out_of_time(self) -> bool:
+        limit = self.options.time_limit
+        return limit is not None and time.monotonic() - self._started > limit
+
+    def _record(self, solution: LPSolution, violated: list[float], added: int) -> None:
+        record = {
+            "iteration": len(self.log) + 1,
+            "bound": solution.bound,
+            "violation": max(violated, default=0.0),
+            "rows": len(self.working.family),
+            "added": added,
+            "seconds": time.monotonic() - self._started,
+        }
+        self.log.append(record)
+        if self.options.report is not None:
+            self.options.report(record)
+
+    def _without_answer(self, status: str) -> Outcome:
+        value = np.nan
+        if status == "unbounded":
+            value = np.inf if self.problem.core.maximize else -np.inf
+        return Outcome(status, value, value, log=tuple(self.log), memory=self._largest)
+
+    def _finish(self, status: str, solution: LPSolution, found: tuple[Found, ...]) -> Outcome:
+        assert solution.x is not None
+        core = self.problem.core
+        x, moved = solution.x, None
+        if status == "optimal" and any(each.worst > 0 for each in found):
+            moved = self._repair(x, found)
+            if moved is not None:
+                x = moved
+                found = tuple(search.worst(x) for search in self.searches)
+        split = len(core.row_lower)
+        priced = solution
+        if solution.row_duals is None and self.options.fix_integers:
+            integers = np.flatnonzero(core.integer)
+            self.model.fix(integers, x[integers])
+            priced = self.model.solve()
+        # Rows added after the last solve have no dual yet.
+        duals = np.zeros(len(self.working.family))
+        if priced.row_duals is not None:
+            duals[: len(priced.row_duals) - split] = priced.row_duals[split:]
+        duals /= np.array(self.working.scale)
+        numbers = range(len(self.problem.families))
+        return Outcome(
+            status,
+            core.value(x),
+            solution.bound,
+            x,
+            moved is not None,
+            found,
+            self._working_points(),
+            tuple(duals[self.working.of(k)] for k in numbers) if priced.row_duals is not None else None,
+            None if priced.row_duals is None else priced.row_duals[:split],
+            priced.reduced_costs,
+            tuple(self.log),
+            self._largest,
+        )
+
+    # -- feasibility and rays ----------------------------------------------------------------------
+
+    def _repair(self, x: FloatArray, found: tuple[Found, ...]) -> FloatArray | None:
+        """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
+        if not self._continuum:
+            return None
+        inner = slater_point(self.problem, self.searches, self._working_points(), x)
+        return None if inner is None else repaired(self.problem.core, x, found, inner)
+
+    def _feasible(self) -> bool:
+        """Whether any point satisfies all rows (for telling unbounded from infeasible)."""
+        if not self.problem.families:
+            return True
+        widest = widest_point(self.problem, self.searches, self._working_points(), None)
+        return widest is not None and widest.room > -1e-9
+
+    def _bounded(self) -> bool:
+        """Look for rows that take away the direction in which the LP is unbounded; False if none do.
+
+        Rays solve the same problem with all limits set to zero, over a unit box. It is itself a
+        semi-infinite LP, and its working set is what the LP lacks.
+        """
+        core = self.problem.core
+        rays = replace(
+            core,
+            offset=0.0,
+            column_lower=np.where(np.isfinite(core.column_lower), 0.0, -1.0),
+            column_upper=np.where(np.isfinite(core.column_upper), 0.0, 1.0),
+            integer=np.zeros(core.columns, dtype=bool),
+            row_lower=_zero_where_finite(core.row_lower),
+            row_upper=_zero_where_finite(core.row_upper),
+        )
+        families = tuple(replace(family, rows=_Homogeneous(family.rows)) for family in self.problem.families)
+        searches = [search.over(family) for search, family in zip(self.searches, families, strict=True)]
+        options = replace(self.options, report=None)
+        inner = Exchange(SemiInfiniteLP(rays, families), searches, options)
+        for number, family in enumerate(families):
+            inner._add(number, self.working.points(number, family.domain.dimension))
+        outcome = inner.run()
+        if outcome.x is None or abs(outcome.bound) > _RAY:
+            return False
+        new = [self._add(number, points) for number, points in enumerate(outcome.points)]
+        return sum(new) > 0
+
+
+class _Homogeneous(Rows):
+    """The same coefficients with every limit at zero."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.columns = rows.columns
+
+    def blocks(self, points: FloatArray) -> Any:
+        return self._rows.blocks(points)
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self._rows.limits(points)
+        return _zero_where_finite(lower), _zero_where_finite(upper)
+
+
+def _zero_where_finite(limit: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(limit), 0.0, limit)
+
+
+def _first_points(search: Search) -> FloatArray:
+    """A few spread scan points to begin with, so that the first LP is seldom unbounded."""
+    count = len(search.points)
+    wanted = min(count, 16 * search.family.domain.dimension)
+    return search.points[np.unique(np.linspace(0, count - 1, wanted).astype(int))]

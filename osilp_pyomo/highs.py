@@ -1,0 +1,163 @@
+"""A finite LP or MILP solved by HiGHS; the only file that knows highspy.
+
+One :class:`HighsModel` lives through a whole exchange: rows are added and dropped, and the dual
+simplex goes on from the basis it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import SolverError
+from osilp_pyomo.problem import FiniteLP, IntArray
+
+# HiGHS' smallest feasibility tolerance. Exchange needs it: a row is called violated at 1e-9 of its
+# scale, which the default 1e-7 could leave in the LP's own answer.
+FEASIBILITY_TOLERANCE = 1e-10
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: "optimal",
+    highspy.HighsModelStatus.kInfeasible: "infeasible",
+    highspy.HighsModelStatus.kUnbounded: "unbounded",
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "infeasible_or_unbounded",
+    highspy.HighsModelStatus.kTimeLimit: "time_limit",
+    highspy.HighsModelStatus.kIterationLimit: "iteration_limit",
+    highspy.HighsModelStatus.kModelEmpty: "optimal",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LPSolution:
+    """What HiGHS found.
+
+    Row duals and reduced costs are d objective / d right-hand side and d objective / d bound, for
+    minimization and maximization alike. ``bound`` is the objective for an LP, the proved bound for
+    a model with integers, which has no duals. Arrays are None where there is no solution.
+    """
+
+    status: str
+    objective: float
+    bound: float
+    x: FloatArray | None = None
+    row_duals: FloatArray | None = None
+    reduced_costs: FloatArray | None = None
+    iterations: int = 0
+
+
+class HighsModel:
+    """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows."""
+
+    def __init__(self, lp: FiniteLP, *, tee: bool = False, options: dict[str, Any] | None = None) -> None:
+        self._lp = lp
+        self._integer = lp.integer.copy()
+        self._highs = highspy.Highs()
+        self._set("output_flag", tee)
+        self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        # The default relative gap of 1e-4 would let exchange stop on a wrong integer answer.
+        self._set("mip_rel_gap", 1e-9)
+        self._set("mip_abs_gap", 1e-9)
+        self._set("mip_feasibility_tolerance", 1e-9)
+        for name, value in (options or {}).items():
+            self._set(name, value)
+        self._pass(lp)
+        self.rows = len(lp.row_lower)
+
+    def _set(self, name: str, value: Any) -> None:
+        if self._highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise SolverError(f"HiGHS does not know the option {name!r} with the value {value!r}.")
+
+    def _pass(self, lp: FiniteLP) -> None:
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = lp.columns, len(lp.row_lower)
+        model.sense_ = highspy.ObjSense.kMaximize if lp.maximize else highspy.ObjSense.kMinimize
+        model.col_cost_, model.offset_ = lp.cost, lp.offset
+        model.col_lower_, model.col_upper_ = lp.column_lower, lp.column_upper
+        model.row_lower_, model.row_upper_ = lp.row_lower, lp.row_upper
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = lp.matrix.indptr
+        model.a_matrix_.index_ = lp.matrix.indices
+        model.a_matrix_.value_ = lp.matrix.data
+        if lp.integer.any():
+            model.integrality_ = [
+                highspy.HighsVarType.kInteger if flag else highspy.HighsVarType.kContinuous for flag in lp.integer
+            ]
+        if self._highs.passModel(model) == highspy.HighsStatus.kError:
+            raise SolverError("HiGHS refused the model; look for bounds or coefficients that are nan or beyond 1e15.")
+
+    def add_rows(self, columns: IntArray, matrix: FloatArray, lower: FloatArray, upper: FloatArray) -> IntArray:
+        """Append rows with coefficients ``matrix`` over ``columns``; return their numbers."""
+        kept = np.abs(matrix) > 0
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
+        indices = np.broadcast_to(columns, matrix.shape)[kept].astype(np.int32)
+        status = self._highs.addRows(len(matrix), lower, upper, len(indices), starts, indices, matrix[kept])
+        if status == highspy.HighsStatus.kError:
+            raise SolverError("HiGHS refused new rows; look for coefficients that are nan or beyond 1e15.")
+        numbers = np.arange(self.rows, self.rows + len(matrix))
+        self.rows += len(matrix)
+        return numbers
+
+    def delete_rows(self, numbers: IntArray) -> None:
+        """Take rows away; those behind them move up."""
+        self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))
+        self.rows -= len(numbers)
+
+    def fix(self, columns: IntArray, values: FloatArray) -> None:
+        """Fix columns at values and make them continuous, for the prices of an integer answer."""
+        index = columns.astype(np.int32)
+        self._highs.changeColsBounds(len(index), index, values, values)
+        self._highs.changeColsIntegrality(len(index), index, np.zeros(len(index), dtype=np.uint8))
+        self._integer[columns] = False
+
+    def limit_time(self, seconds: float) -> None:
+        """Let the next solve take at most so long."""
+        # HiGHS counts its run time over all solves of one model.
+        self._set("time_limit", self._highs.getRunTime() + max(seconds, 0.0))
+
+    def solve(self) -> LPSolution:
+        """Solve from where the last solve ended."""
+        self._highs.run()
+        status = self._status()
+        if status == "infeasible_or_unbounded":
+            # Presolve could not tell; without it the simplex can.
+            self._set("presolve", "off")
+            self._highs.run()
+            status = self._status()
+            self._set("presolve", "choose")
+        info = self._highs.getInfo()
+        iterations = max(info.simplex_iteration_count, 0)
+        if status != "optimal":
+            nothing = np.nan
+            if status == "unbounded":
+                nothing = np.inf if self._lp.maximize else -np.inf
+            return LPSolution(status, nothing, nothing, iterations=iterations)
+        found = self._highs.getSolution()
+        objective = float(info.objective_function_value)
+        x = np.array(found.col_value)
+        if self._integer.any():
+            x[self._integer] = np.round(x[self._integer])
+            return LPSolution(status, objective, float(info.mip_dual_bound), x, iterations=iterations)
+        return LPSolution(
+            status, objective, objective, x, np.array(found.row_dual), np.array(found.col_dual), iterations
+        )
+
+    def _status(self) -> str:
+        raw = self._highs.getModelStatus()
+        if raw not in _STATUS:
+            raise SolverError(f"HiGHS ended with '{self._highs.modelStatusToString(raw)}', which gives no answer.")
+        return _STATUS[raw]
+
+
+def row_sizes(matrix: FloatArray) -> FloatArray:
+    """Largest coefficient of each row; 1 for a row of zeros.
+
+    HiGHS' tolerances are absolute: rows divided by their size make them mean the same for all rows.
+    """
+    sizes: FloatArray = np.abs(matrix).max(axis=1, initial=0.0)
+    sizes[sizes == 0] = 1.0
+    return sizes

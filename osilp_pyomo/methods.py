@@ -1,0 +1,187 @@
+"""The three offline methods on a problem in arrays: exact over the continuum, on grids, projected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo.audit import Audit, audit, audit_family
+from osilp_pyomo.bases import Functionals
+from osilp_pyomo.clusters import cluster_means
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
+from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.prices import Price, atomic_price, projected_price
+from osilp_pyomo.problem import Family, SemiInfiniteLP
+from osilp_pyomo.projection import project, solve_projected
+from osilp_pyomo.search import ContinuumSearch, FiniteSearch, polish
+from osilp_pyomo.tails import compactify
+
+# A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
+_BRACKET = 1e-8
+# How often exchange may go on after its audit found a miss or its bracket was too wide.
+_AUDIT_ROUNDS = 4
+# Atoms of a price closer than this, in widths of the domain, are one atom seen twice.
+_SAME_ATOM = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An answer: where, how good, at what prices (None for a model with integers), and its audit."""
+
+    x: FloatArray
+    audit: Audit
+    prices: tuple[Price, ...] | None
+    core_duals: FloatArray | None
+    reduced_costs: FloatArray | None
+    repaired: bool = False
+    test_violation: float = np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """How a method ended."""
+
+    status: str
+    objective: float
+    bound: float
+    point: Point | None = None
+    rows: int = 0
+    memory: int = 0
+    log: tuple[dict[str, Any], ...] = ()
+
+
+def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
+    """Exact over the continuum; goes on where the audit finds a violation that the search had missed."""
+    families = tuple(compactify(family) for family in problem.families)
+    bounded = SemiInfiniteLP(problem.core, families)
+    searches = [ContinuumSearch(family) for family in families]
+    exchange = Exchange(bounded, searches, options)
+    outcome = exchange.run()
+    checked = _audit_outcome(bounded, outcome)
+    for _ in range(_AUDIT_ROUNDS):
+        if outcome.status != "optimal" or checked is None:
+            break
+        missed = False
+        for search, found, seen in zip(searches, outcome.found, checked.families, strict=True):
+            if seen.violation > max(10 * options.tolerance * found.scale, 2 * max(0.0, found.worst)):
+                search.learn(seen.worst[None])
+                missed = True
+        wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
+        if not missed and not (wide and outcome.repaired and exchange.tighten(0.01)):
+            break
+        outcome = exchange.run()
+        checked = _audit_outcome(bounded, outcome)
+    bound = _safe_bound(problem, outcome.bound, checked)
+    return _solved(outcome, bound, families, checked, _exchange_price)
+
+
+def by_grid(problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions) -> Solved:
+    """The LP over all grid rows, solved by adding the violated ones: the same optimum, fewer rows in memory."""
+    searches = [FiniteSearch(family, laid.points) for family, laid in zip(problem.families, grids, strict=True)]
+    outcome = Exchange(problem, searches, options).run()
+    checked = None
+    if outcome.x is not None:
+        checked = _audit_bound(problem, outcome.x, _atoms(outcome), outcome.core_duals)
+    return _solved(outcome, outcome.bound, problem.families, checked, _grid_price)
+
+
+def by_projection(problem: SemiInfiniteLP, functionals: Sequence[Functionals], options: ExchangeOptions) -> Solved:
+    """The LP on test functions, Phi'A x <= Phi'b: a bound."""
+    rows = project(problem, functionals)
+    found = solve_projected(problem, rows, time_limit=options.time_limit, fix_integers=options.fix_integers)
+    solution, priced = found.solution, found.priced
+    count = sum(len(part.lower) for part in rows)
+    if solution.x is None:
+        return Solved(solution.status, solution.objective, solution.bound, None, count, found.memory)
+    prices = atoms = None
+    if found.duals is not None:
+        prices = tuple(
+            projected_price(family.name, phi, duals, family.templates)
+            for family, phi, duals in zip(problem.families, functionals, found.duals, strict=True)
+        )
+        atoms = [(price.points, price.masses) for price in prices]
+    core_duals = None if priced.row_duals is None else priced.row_duals[: len(problem.core.row_lower)]
+    checked = _audit_bound(problem, solution.x, atoms, core_duals)
+    test_violation = max((part.violation(solution.x) for part in rows), default=0.0)
+    point = Point(solution.x, checked, prices, core_duals, priced.reduced_costs, False, test_violation)
+    return Solved(solution.status, problem.core.value(solution.x), solution.bound, point, count, found.memory)
+
+
+def _solved(
+    outcome: Outcome, bound: float, families: tuple[Family, ...], checked: Audit | None, price_of: Any
+) -> Solved:
+    point = None
+    if outcome.x is not None and checked is not None:
+        prices = None
+        if outcome.duals is not None:
+            prices = tuple(map(price_of, families, outcome.points, outcome.duals))
+        point = Point(outcome.x, checked, prices, outcome.core_duals, outcome.reduced_costs, outcome.repaired)
+    count = sum(map(len, outcome.points))
+    return Solved(outcome.status, outcome.objective, bound, point, count, outcome.memory, outcome.log)
+
+
+def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
+    """Price of a working set; atoms that straddle one binding point are joined.
+
+    The dual equations hold at the joined atoms up to the square of their distance.
+    """
+    carrying = np.abs(duals) > 1e-12 * max(1.0, float(np.abs(duals).max(initial=0.0)))
+    points, duals = points[carrying], duals[carrying]
+    if len(points):
+        points, duals, _ = cluster_means(points, duals, family.domain.width, _SAME_ATOM)
+    masses = family.user_masses(points, duals)
+    return atomic_price(family.name, family.user_domain, family.user_points(points), masses, family.templates)
+
+
+def _grid_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
+    return atomic_price(family.name, family.domain, points, duals, family.templates)
+
+
+def _atoms(outcome: Outcome) -> list[tuple[FloatArray, FloatArray]] | None:
+    return None if outcome.duals is None else list(zip(outcome.points, outcome.duals, strict=True))
+
+
+def _audit_outcome(problem: SemiInfiniteLP, outcome: Outcome) -> Audit | None:
+    if outcome.x is None:
+        return None
+    near = [found.points for found in outcome.found]
+    return audit(problem, outcome.x, near, _atoms(outcome), outcome.core_duals)
+
+
+def _safe_bound(problem: SemiInfiniteLP, bound: float, checked: Audit | None) -> float:
+    """The LP's bound, moved outwards by what its prices miss of the dual equations."""
+    if checked is None or not np.isfinite(checked.doubt):
+        return bound
+    sign = 1.0 if problem.core.maximize else -1.0
+    return sign * (max(sign * bound, sign * checked.dual_bound) + checked.doubt)
+
+
+def _audit_bound(
+    problem: SemiInfiniteLP,
+    x: FloatArray,
+    atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
+    core_duals: FloatArray | None,
+) -> Audit:
+    """Audit an answer whose rows hold on a grid or on test functions only: look between them too."""
+    families = [compactify(family) for family in problem.families]
+    near = [_worst_on_continuum(family, x) for family in families]
+    return audit(problem, x, near, atoms, core_duals, families)
+
+
+def _worst_on_continuum(family: Family, x: FloatArray) -> FloatArray:
+    """A point (1, d) where a family is violated most, as far as an audit and a climb can see."""
+    seen = audit_family(family, x)
+    start = seen.worst[None]
+    top, _ = polish(
+        lambda at: family.excess(at, x),
+        family.domain,
+        start,
+        family.excess(start, x),
+        step=seen.points ** (-1 / family.domain.dimension),
+        flat=1e-15 * seen.scale,
+    )
+    return top

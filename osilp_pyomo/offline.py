@@ -1,0 +1,206 @@
+"""solve: one model, three methods, results loaded back into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from osilp_pyomo.choices import lay_bases, lay_grids
+from osilp_pyomo.errors import AccuracyWarning, ModelError, OptionError, warn_user
+from osilp_pyomo.exchange import ExchangeOptions
+from osilp_pyomo.methods import Point, Solved, by_exchange, by_grid, by_projection
+from osilp_pyomo.problem import SemiInfiniteLP
+from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.tails import compactify
+from osilp_pyomo.tracing import trace_model
+
+METHODS = ("exchange", "discretized", "projected")
+
+
+def solve(
+    model: Any,
+    method: str = "exchange",
+    *,
+    grid: Any = None,
+    basis: Any = None,
+    tolerance: float = 1e-9,
+    iteration_limit: int = 500,
+    time_limit: float | None = None,
+    fix_integers: bool = False,
+    load: bool = True,
+    tee: bool = False,
+    progress: bool = True,
+) -> Result:
+    """Solve a Pyomo model with semi-infinite constraints offline.
+
+    Parameters
+    ----------
+    model : ConcreteModel
+        Read, and changed only in the values of its variables and of the Suffixes dual and rc.
+    method : "exchange", "discretized" or "projected"
+        Exact over the continuum with a bracket; on the points of a grid; or on test functions. The last
+        two give bounds.
+    grid : Grid, array of points, or {component: grid}
+        For "discretized" and "projected"; a few thousand points if not given.
+    basis : Basis, list of functions, or {component: basis}
+        For "projected"; hat functions if not given.
+    tolerance : float
+        Violation that counts as none, relative to the size of the row's terms.
+    iteration_limit, time_limit : int, float (seconds)
+        When to stop early; the status then says so.
+    fix_integers : bool
+        For models with integer variables: give prices with the integers held at their values.
+    load : bool
+        Put the values into the model.
+    tee : bool
+        Print the iterations.
+    progress : bool
+        Show a progress bar on a terminal when it takes more than two seconds.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    The best parabola above exp on [0, 1] in the sense of area:
+
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var([0, 1, 2])
+    >>> m.area = pyo.Objective(expr=m.x[0] + m.x[1] / 2 + m.x[2] / 3)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x[0] + m.x[1] * u + m.x[2] * u**2 >= pyo.exp(u)
+    >>> result = solve(m)
+    >>> result.status, round(result.objective, 6)
+    ('optimal', 1.72628)
+    """
+    started = time.monotonic()
+    if method not in METHODS:
+        raise OptionError(f"solve: method must be one of {', '.join(METHODS)} (got {method!r}).")
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise OptionError(f"solve: tolerance must be a number > 0 (got {tolerance!r}).")
+    if time_limit is not None and not time_limit > 0:
+        raise OptionError(f"solve: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
+    if iteration_limit < 1:
+        raise OptionError(f"solve: iteration_limit must be at least 1 (got {iteration_limit!r}).")
+    if basis is not None and method != "projected":
+        raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
+    if grid is not None and method == "exchange":
+        raise OptionError("solve: method='exchange' works on the continuum and takes no grid=; use 'discretized'.")
+    if not model.is_constructed():
+        raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
+    traced = trace_model(model)
+    with _Reporter(method, tee, progress) as report:
+        options = ExchangeOptions(tolerance, iteration_limit, time_limit, fix_integers, report)
+        if method == "exchange":
+            solved = by_exchange(traced.problem, options)
+        elif method == "discretized":
+            solved = by_grid(traced.problem, lay_grids(traced, grid), options)
+        else:
+            solved = by_projection(traced.problem, lay_bases(traced, grid, basis), options)
+    result = _result(traced.problem, method, solved, time.monotonic() - started)
+    if load and result.answer is not None:
+        result.load_into(model, traced.variables, traced.constraints)
+    if tee:
+        print(result)
+    return result
+
+
+# -- results -----------------------------------------------------------------------------------------
+
+
+def _result(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:
+    status = solved.status
+    if status == "optimal" and (complaint := _complaint(method, solved)):
+        status = "inaccurate"
+        warn_user(f"{method}: the answer is less accurate than it should be: {complaint}.", AccuracyWarning)
+    return Result(
+        method,
+        status,
+        "maximize" if problem.core.maximize else "minimize",
+        solved.objective,
+        solved.bound,
+        pd.DataFrame(list(solved.log)),
+        solved.rows,
+        solved.memory,
+        seconds,
+        {family.name: family.route for family in problem.families},
+        None if solved.point is None else _answer(problem, solved.point),
+    )
+
+
+def _answer(problem: SemiInfiniteLP, point: Point) -> Answer:
+    names, core, looks = problem.names, problem.core, point.audit.families
+    variables = pd.Index(list(core.column_names), dtype=object, name="variable")
+    constraints = pd.Index(list(core.row_names), dtype=object, name="constraint")
+    worst = {}
+    for family, look in zip(problem.families, looks, strict=True):
+        bounded = compactify(family)
+        worst[family.name] = family.domain.label(bounded.user_points(look.worst[None])[0])
+    return Answer(
+        pd.Series(point.x, index=variables, name="value"),
+        point.audit,
+        FamilyMap({look.name: look.violation for look in looks}),
+        FamilyMap({look.name: look.relative for look in looks}),
+        FamilyMap(worst),
+        None if point.prices is None else FamilyMap(dict(zip(names, point.prices, strict=True))),
+        None if point.core_duals is None else pd.Series(point.core_duals, index=constraints, name="dual"),
+        None if point.reduced_costs is None else pd.Series(point.reduced_costs, index=variables, name="rc"),
+        point.repaired,
+        point.test_violation,
+    )
+
+
+def _complaint(method: str, solved: Solved) -> str | None:
+    """What, if anything, is wrong with an answer that its method calls optimal."""
+    if solved.point is None:
+        return None
+    seen = solved.point.audit
+    size = 1 + abs(solved.objective)
+    if seen.ordinary_violation > FEASIBLE * (1 + float(np.abs(solved.point.x).max(initial=0.0))):
+        return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g}"
+    if method == "exchange":
+        relative = max((look.relative for look in seen.families), default=0.0)
+        if relative > FEASIBLE:
+            return f"the audit found a relative violation of {relative:.2g}"
+        if abs(solved.objective - solved.bound) > FEASIBLE * size:
+            return f"objective {solved.objective:.10g} and bound {solved.bound:.10g} are apart"
+    if np.isfinite(seen.gap) and seen.gap > FEASIBLE * size:
+        return f"the prices prove the bound {seen.dual_bound:.10g} only (objective {solved.objective:.10g})"
+    return None
+
+
+class _Reporter:
+    """Shows iterations: lines with ``tee``, else a progress bar once it takes long."""
+
+    def __init__(self, method: str, tee: bool, progress: bool) -> None:
+        self._method, self._tee = method, tee
+        # disable=None: no bar where standard error is not a terminal.
+        self._bar = tqdm(desc=method, unit=" iterations", delay=2, disable=None if progress and not tee else True)
+
+    def __enter__(self) -> Callable[[dict[str, Any]], None]:
+        return self._line if self._tee else self._advance
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def _line(self, record: dict[str, Any]) -> None:
+        if record["iteration"] == 1:
+            print(f"{'iteration':>9} {'bound':>16} {'violation':>10} {'rows':>6} {'added':>6} {'seconds':>8}")
+        print(
+            f"{record['iteration']:>9} {record['bound']:>16.9g} {record['violation']:>10.2e} {record['rows']:>6} "
+            f"{record['added']:>6} {record['seconds']:>8.2f}"
+        )
+
+    def _advance(self, record: dict[str, Any]) -> None:
+        self._bar.set_postfix_str(f"violation {record['violation']:.1e}", refresh=False)
+        self._bar.update()

@@ -1,0 +1,255 @@
+"""The Pyomo ways in: ``SolverFactory("osilp")`` and two transformations.
+
+They exist once osilp_pyomo is imported; Pyomo does not look for other packages by itself.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.common.config import ConfigDict, ConfigValue
+from pyomo.common.modeling import unique_component_name
+from pyomo.contrib.solver.common.results import (
+    Results,
+    SolutionStatus,
+    TerminationCondition,
+    legacy_solver_status_map,
+    legacy_termination_condition_map,
+)
+from pyomo.core.base.transformation import Transformation, TransformationFactory
+from pyomo.core.expr.numeric_expr import LinearExpression
+from pyomo.core.expr.relational_expr import inequality
+from pyomo.opt import SolverFactory
+
+from osilp_pyomo._version import __version__
+from osilp_pyomo.choices import lay_bases, lay_grids
+from osilp_pyomo.components import SemiInfiniteConstraintData
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.offline import solve
+from osilp_pyomo.problem import Family
+from osilp_pyomo.projection import project
+from osilp_pyomo.results import Result
+from osilp_pyomo.tracing import TracedModel, trace_model
+
+_CONDITIONS = {
+    "optimal": TerminationCondition.convergenceCriteriaSatisfied,
+    "inaccurate": TerminationCondition.convergenceCriteriaSatisfied,
+    "infeasible": TerminationCondition.provenInfeasible,
+    "unbounded": TerminationCondition.unbounded,
+    "infeasible_or_unbounded": TerminationCondition.infeasibleOrUnbounded,
+    "time_limit": TerminationCondition.maxTimeLimit,
+    "iteration_limit": TerminationCondition.iterationLimit,
+}
+
+
+def _declared(**options: tuple[Any, str]) -> ConfigDict:
+    """Options as Pyomo declares them: name=(default, sentence)."""
+    config = ConfigDict()
+    for name, (default, description) in options.items():
+        config.declare(name, ConfigValue(default=default, description=description))
+    return config
+
+
+def _options(config: ConfigDict, given: dict[str, Any], what: str) -> dict[str, Any]:
+    unknown = sorted(set(given) - set(config))
+    if unknown:
+        raise OptionError(f"{what}: there is no option '{unknown[0]}'; the options are {', '.join(config)}.")
+    return {**dict(config.items()), **given}
+
+
+# -- SolverFactory("osilp") ------------------------------------------------------------------------
+
+
+class OsilpResults(Results):
+    """Pyomo's results, with the whole :class:`Result` as ``result``.
+
+    ``solution_status`` is optimal when violation and gap are within tolerance, and infeasible when the
+    values violate rows: a discretized or projected answer that does is a bound, not a solution.
+    """
+
+    def __init__(self, result: Result, config: dict[str, Any]) -> None:
+        super().__init__()
+        self.termination_condition = _CONDITIONS[result.status]
+        self.solution_status = _solution_status(result)
+        has_point = self.solution_status in (SolutionStatus.optimal, SolutionStatus.feasible)
+        self.incumbent_objective = result.objective if has_point else None
+        self.objective_bound = result.bound if result.status in ("optimal", "inaccurate", "time_limit") else None
+        self.solver_name = "osilp"
+        self.solver_version = tuple(int(part) for part in __version__.split("."))
+        self.timing_info.wall_time = result.seconds
+        self.extra_info.method = config["method"]
+        object.__setattr__(self, "result", result)
+
+    @property
+    def solver(self) -> SimpleNamespace:
+        """Status and termination condition as older Pyomo code reads them."""
+        return SimpleNamespace(
+            status=legacy_solver_status_map[self.termination_condition],
+            termination_condition=legacy_termination_condition_map[self.termination_condition],
+        )
+
+
+def _solution_status(result: Result) -> SolutionStatus:
+    if result.status in ("infeasible", "unbounded", "infeasible_or_unbounded") or result.answer is None:
+        return SolutionStatus.noSolution
+    if not result.feasible:
+        return SolutionStatus.infeasible
+    return SolutionStatus.optimal if result.status == "optimal" else SolutionStatus.feasible
+
+
+@SolverFactory.register("osilp", doc="Semi-infinite linear programs by exchange, discretization or projection")
+class OsilpSolver:
+    """``SolverFactory("osilp")``: :func:`osilp_pyomo.solve` with Pyomo's results.
+
+    Examples
+    --------
+    >>> sorted(OsilpSolver.CONFIG)[:4]
+    ['basis', 'fix_integers', 'grid', 'iteration_limit']
+    """
+
+    name = "osilp"
+    CONFIG = _declared(
+        method=("exchange", "'exchange', 'discretized' or 'projected'."),
+        grid=(None, "Grid, points, or {component: grid}."),
+        basis=(None, "Basis, functions, or {component: basis}."),
+        tolerance=(1e-9, "Violation that counts as none, relative to the size of the row's terms."),
+        iteration_limit=(500, "Iterations of exchange."),
+        time_limit=(None, "Seconds."),
+        fix_integers=(False, "Give prices with the integers held at their values."),
+        load_solutions=(True, "Put the values into the model."),
+        tee=(False, "Print the iterations."),
+    )
+
+    def __init__(self, **options: Any) -> None:
+        self.options = _options(self.CONFIG, options, "SolverFactory('osilp')")
+
+    def __enter__(self) -> OsilpSolver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open."""
+
+    def available(self, exception_flag: bool = True) -> bool:
+        """HiGHS is installed with this package, so it always is."""
+        return True
+
+    def license_is_valid(self) -> bool:
+        """No licence is needed."""
+        return True
+
+    def version(self) -> tuple[int, ...]:
+        """Version of this package."""
+        return tuple(int(part) for part in __version__.split("."))
+
+    def solve(self, model: Any, **options: Any) -> OsilpResults:
+        """Solve a model; the options are those of :func:`osilp_pyomo.solve`, ``load_solutions`` for ``load``."""
+        chosen = _options(self.CONFIG, {**self.options, **options}, "SolverFactory('osilp').solve")
+        arguments = dict(chosen)
+        arguments["load"] = arguments.pop("load_solutions")
+        return OsilpResults(solve(model, **arguments), chosen)
+
+
+# -- transformations ---------------------------------------------------------------------------------
+
+
+class _ToFiniteRows(Transformation):
+    """Replaces each active semi-infinite constraint by ordinary rows on a new Block.
+
+    The rows hold numbers: after a Param changes, transform again. The constraint itself stays on the
+    model, deactivated.
+    """
+
+    CONFIG: ConfigDict
+    name: str
+
+    def _apply_to(self, model: Any, **options: Any) -> None:
+        chosen = _options(self.CONFIG, options, f"TransformationFactory('{self.name}')")
+        traced = trace_model(model)
+        rows = self._rows(traced, chosen)
+        block = pyo.Block(concrete=True)
+        model.add_component(unique_component_name(model, self.name.replace(".", "_")), block)
+        for data, family, (matrix, lower, upper, labels) in zip(
+            traced.families, traced.problem.families, rows, strict=True
+        ):
+            constraint = _finite_constraint(traced, family, matrix, lower, upper)
+            block.add_component(unique_component_name(block, data.local_name.replace(".", "_")), constraint)
+            block.private_data("osilp_pyomo")[id(constraint)] = (data, labels)
+            model.private_data("osilp_pyomo")[id(data)] = constraint
+        for data in traced.families:
+            data.deactivate()
+
+    def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
+        """For each family: matrix, lower, upper, and what each row stands for."""
+        raise RuntimeError("abstract")
+
+    def get_src_constraint(self, row: Any) -> SemiInfiniteConstraintData:
+        """The semi-infinite constraint that a row was made from."""
+        return self._source(row)[0]
+
+    def get_label(self, row: Any) -> Any:
+        """What a row stands for: its point of the index, or the name of its test function."""
+        return self._source(row)[1][row.index()]
+
+    def get_transformed_constraints(self, family: Any) -> Any:
+        """The Constraint that holds the rows of a family."""
+        found = family.model().private_data("osilp_pyomo").get(id(family))
+        if found is None:
+            raise ModelError(f"'{family.name}' was not transformed by {self.name}.")
+        return found
+
+    def _source(self, row: Any) -> Any:
+        owner = row.parent_component()
+        found = owner.parent_block().private_data("osilp_pyomo").get(id(owner))
+        if found is None:
+            raise ModelError(f"'{row.name}' is no row made by {self.name}.")
+        return found
+
+
+def _finite_constraint(
+    traced: TracedModel, family: Family, matrix: FloatArray, lower: FloatArray, upper: FloatArray
+) -> Any:
+    variables = [traced.variables[column] for column in family.rows.columns]
+
+    def row(_: Any, k: int) -> Any:
+        body = LinearExpression(constant=0, linear_coefs=matrix[k].tolist(), linear_vars=variables)
+        low, high = float(lower[k]), float(upper[k])
+        if low == -float("inf"):
+            return body <= high
+        return body >= low if high == float("inf") else inequality(low, body, high)
+
+    return pyo.Constraint(range(len(matrix)), rule=row)
+
+
+@TransformationFactory.register("osilp.discretize", doc="Semi-infinite constraints as rows at the points of a grid")
+class Discretize(_ToFiniteRows):
+    """``TransformationFactory("osilp.discretize")``: one ordinary row for each grid point."""
+
+    name = "osilp.discretize"
+    CONFIG = _declared(grid=(None, "Grid, points, or {component: grid}."))
+
+    def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
+        laid = lay_grids(traced, options["grid"])
+        return [
+            (family.matrix(each.points), *family.limits(each.points), [each.domain.label(p) for p in each.points])
+            for family, each in zip(traced.problem.families, laid, strict=True)
+        ]
+
+
+@TransformationFactory.register("osilp.project", doc="Semi-infinite constraints as rows on test functions")
+class Project(_ToFiniteRows):
+    """``TransformationFactory("osilp.project")``: one ordinary row for each test function."""
+
+    name = "osilp.project"
+    CONFIG = _declared(
+        grid=(None, "Grid, points, or {component: grid}."), basis=(None, "Basis, functions, or {component: basis}.")
+    )
+
+    def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
+        functionals = lay_bases(traced, options["grid"], options["basis"])
+        return [
+            (part.matrix, part.lower, part.upper, list(part.functionals.labels))
+            for part in project(traced.problem, functionals)
+        ]

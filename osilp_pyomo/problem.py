@@ -1,0 +1,315 @@
+"""The problem as frozen, labelled arrays: what the numeric core works on, free of Pyomo.
+
+A :class:`SemiInfiniteLP` is an ordinary :class:`FiniteLP` and some :class:`Family` objects. A family
+is one row for every point of a domain::
+
+    lower(u) <= sum_j a_j(u) x_j <= upper(u)    for all u in domain
+
+Its coefficients are functions that are evaluated in blocks of (columns, points); the whole matrix
+is never needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osilp_pyomo.bases import Functionals
+from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.errors import DataError
+
+IntArray = NDArray[np.int64]
+
+# Numbers in one block of coefficients: 1 MB, so that the block and the temporaries of its formula
+# stay in the cache; measured fastest between 2**16 and 2**18.
+BLOCK_SIZE = 2**17
+# Points in one block. Fewer make numpy's calls too short, more leave too few columns in a block.
+BLOCK_POINTS = 4096
+
+
+class Slot(Protocol):
+    """Data of a group's columns, one entry a column: numbers, or curves."""
+
+    def __getitem__(self, part: slice) -> Any: ...
+
+
+Kernel = Callable[[Sequence[Any], Sequence[FloatArray]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TermGroup:
+    """Terms of one shape: the same formula, filled with other data for each column.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(slots, coordinates)`` with slots of shape (c, 1) and coordinates of shape (1, m)
+        gives something that broadcasts to (c, m).
+    slots : tuple
+        The data of the formula, each with one entry a column.
+    columns : array of int
+        The column of the LP that each entry belongs to.
+    parameters : tuple of str or None
+        The name of the Param that each slot holds; None for a plain number.
+    variables : tuple of str
+        Names of the variable components among the columns.
+    switches : tuple of callables
+        Functions, called like the kernel, at whose zeros it has a kink or jumps.
+    """
+
+    kernel: Kernel
+    slots: tuple[Slot, ...]
+    columns: IntArray
+    parameters: tuple[str | None, ...] = ()
+    variables: tuple[str, ...] = ()
+    switches: tuple[Kernel, ...] = ()
+
+    def block(self, part: slice, points: FloatArray) -> FloatArray:
+        """Coefficients of some columns at some points, an array (c, m)."""
+        size = len(range(*part.indices(len(self.columns))))
+        slots = [slot[part][:, None] if isinstance(slot, np.ndarray) else slot[part] for slot in self.slots]
+        coordinates = [points[None, :, axis] for axis in range(points.shape[1])]
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.kernel(slots, coordinates), dtype=float)
+        # What is not a finite number is looked for, and named, by whoever asked for the block.
+        return values if values.shape == (size, len(points)) else np.broadcast_to(values, (size, len(points)))
+
+    def total(self, points: FloatArray) -> FloatArray:
+        """Sum of all terms at each point."""
+        result = np.zeros(len(points))
+        for start in range(0, len(points), BLOCK_POINTS):
+            at = slice(start, start + BLOCK_POINTS)
+            step = max(1, BLOCK_SIZE // len(points[at]))
+            for first in range(0, len(self.columns), step):
+                result[at] += self.block(slice(first, first + step), points[at]).sum(axis=0)
+        return result
+
+
+class Rows(ABC):
+    """Where a family's coefficients and limits come from."""
+
+    columns: IntArray
+
+    @abstractmethod
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        """Yield (columns, points, coefficients (c, m)) until every coefficient was given once."""
+
+    @abstractmethod
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of the row at the points; infinite where there is none."""
+
+
+class TracedRows(Rows):
+    """Coefficients as formulas of the index."""
+
+    def __init__(
+        self,
+        groups: Sequence[TermGroup],
+        lower: Sequence[TermGroup] | None,
+        upper: Sequence[TermGroup] | None,
+    ) -> None:
+        self.groups = tuple(groups)
+        self.lower = None if lower is None else tuple(lower)
+        self.upper = None if upper is None else tuple(upper)
+        empty: IntArray = np.empty(0, dtype=np.int64)
+        self.columns = np.unique(np.concatenate([empty, *(group.columns for group in self.groups)]))
+
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        for start in range(0, len(points), BLOCK_POINTS):
+            at = slice(start, min(start + BLOCK_POINTS, len(points)))
+            step = max(1, BLOCK_SIZE // max(1, at.stop - at.start))
+            for group in self.groups:
+                for first in range(0, len(group.columns), step):
+                    part = slice(first, first + step)
+                    yield group.columns[part], at, group.block(part, points[at])
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def summed(terms: tuple[TermGroup, ...] | None, missing: float) -> FloatArray:
+            if terms is None:
+                return np.full(len(points), missing)
+            return sum((group.total(points) for group in terms), np.zeros(len(points)))
+
+        return summed(self.lower, -np.inf), summed(self.upper, np.inf)
+
+
+class SampledRows(Rows):
+    """Coefficients by calling the user's rule at each point."""
+
+    def __init__(self, columns: IntArray, call: Callable[[FloatArray], tuple[dict[int, float], float, float]]) -> None:
+        self.columns = columns
+        self._call = call
+        # The rule is slow and the same points are asked for again and again.
+        self._known: dict[bytes, tuple[dict[int, float], float, float]] = {}
+
+    def _row(self, point: FloatArray) -> tuple[dict[int, float], float, float]:
+        key = point.tobytes()
+        if key not in self._known:
+            self._known[key] = self._call(point)
+        return self._known[key]
+
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        place = {int(column): k for k, column in enumerate(self.columns)}
+        size = max(1, BLOCK_SIZE // max(1, len(self.columns)))
+        for start in range(0, len(points), size):
+            at = slice(start, min(start + size, len(points)))
+            block = np.zeros((len(self.columns), at.stop - at.start))
+            for k, point in enumerate(points[at]):
+                for column, coefficient in self._row(point)[0].items():
+                    block[place[column], k] += coefficient
+            yield self.columns, at, block
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = [self._row(point) for point in points]
+        return np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """One row for every point of a domain.
+
+    ``route`` is "traced" or "sampled"; ``column_names`` names all columns of the LP, so that an
+    error can speak of the user's variables.
+    """
+
+    name: str
+    domain: Domain
+    rows: Rows
+    column_names: Sequence[str]
+    route: str = "traced"
+
+    @property
+    def user_domain(self) -> Domain:
+        """The domain as the user declared it."""
+        return self.domain
+
+    def user_points(self, points: FloatArray) -> FloatArray:
+        """Points of ``domain`` in the user's coordinates."""
+        return points
+
+    def user_masses(self, points: FloatArray, masses: FloatArray) -> FloatArray:
+        """Duals of the rows at points of ``domain`` as duals of the user's rows."""
+        return masses
+
+    @property
+    def templates(self) -> tuple[TermGroup, ...]:
+        """The formulas of its columns, for pricing other data; none where the rule is sampled."""
+        return self.rows.groups if isinstance(self.rows, TracedRows) else ()
+
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        """Blocks of coefficients, each checked to hold finite numbers only."""
+        for columns, at, block in self.rows.blocks(points):
+            # A sum is not finite as soon as one entry is not, and costs one pass without temporaries.
+            if not np.isfinite(block.sum()) and not np.all(np.isfinite(block)):
+                column, k = np.argwhere(~np.isfinite(block))[0]
+                raise DataError(
+                    f"SemiInfiniteConstraint '{self.name}': the coefficient of {self.column_names[columns[column]]} "
+                    f"is {block[column, k]} at {self.domain.describe(points[at][k])}; keep the rule finite on "
+                    f"{self.domain}, or leave such points out by 'where'."
+                )
+            yield columns, at, block
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits at the points, checked to be numbers."""
+        lower, upper = self.rows.limits(points)
+        for side, limit, none in (("left", lower, -np.inf), ("right", upper, np.inf)):
+            bad = ~np.isfinite(limit) & (limit != none)
+            if bad.any():
+                k = int(np.argmax(bad))
+                raise DataError(
+                    f"SemiInfiniteConstraint '{self.name}': the {side}-hand side is {limit[k]} at "
+                    f"{self.domain.describe(points[k])}; keep the rule finite on {self.domain}, or leave such points "
+                    "out by 'where'."
+                )
+        return lower, upper
+
+    def matrix(self, points: FloatArray) -> FloatArray:
+        """Coefficients at the points over ``rows.columns``, an array (m, n)."""
+        result = np.zeros((len(points), len(self.rows.columns)))
+        for columns, at, block in self.blocks(points):
+            # A column may stand in several groups (Expr_if, repeated terms): add, do not overwrite.
+            result[at, np.searchsorted(self.rows.columns, columns)] += block.T
+        return result
+
+    def activity(self, points: FloatArray, x: FloatArray) -> FloatArray:
+        """Value of the row's left-hand side at the points."""
+        result = np.zeros(len(points))
+        for columns, at, block in self.blocks(points):
+            result[at] += x[columns] @ block
+        return result
+
+    def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
+        """By how much the row is overrun at each point; negative where there is room."""
+        lower, upper = self.limits(points)
+        activity = self.activity(points, x)
+        return np.maximum(activity - upper, lower - activity)
+
+    def project(self, functionals: Functionals) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Phi'A over ``rows.columns`` (q, n), Phi'lower and Phi'upper; chunk by chunk."""
+        result = np.zeros((len(self.rows.columns), len(functionals)))
+        for columns, at, block in self.blocks(functionals.points):
+            result[np.searchsorted(self.rows.columns, columns)] += block @ functionals.matrix[at]
+        limits = []
+        for limit in self.limits(functionals.points):
+            # A side that is missing is missing at every point.
+            limits.append(
+                functionals.matrix.T @ limit
+                if np.all(np.isfinite(limit))
+                else np.full(len(functionals), limit[~np.isfinite(limit)][0])
+            )
+        return result.T, limits[0], limits[1]
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteLP:
+    """Optimize ``cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and column bounds."""
+
+    maximize: bool
+    cost: FloatArray
+    offset: float
+    column_lower: FloatArray
+    column_upper: FloatArray
+    integer: NDArray[np.bool_]
+    matrix: Any  # scipy.sparse.csr_array (rows, columns)
+    row_lower: FloatArray
+    row_upper: FloatArray
+    column_names: Sequence[str]
+    row_names: Sequence[str]
+
+    @property
+    def columns(self) -> int:
+        """Number of variables."""
+        return len(self.cost)
+
+    def value(self, x: FloatArray) -> float:
+        """Objective at x."""
+        return float(self.cost @ x + self.offset)
+
+    def violation(self, x: FloatArray) -> float:
+        """Largest violation of an ordinary row or bound at x."""
+        activity = self.matrix @ x
+        parts = [
+            activity - self.row_upper,
+            self.row_lower - activity,
+            x - self.column_upper,
+            self.column_lower - x,
+        ]
+        return float(max(0.0, *(part.max() for part in parts if part.size)))
+
+
+@dataclass(frozen=True, eq=False)
+class SemiInfiniteLP:
+    """An ordinary LP and the families of rows that hold for every point of their domains."""
+
+    core: FiniteLP
+    families: tuple[Family, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the families."""
+        return tuple(family.name for family in self.families)

@@ -1,0 +1,399 @@
+"""Profile: data that is a function of the index, such as a measured curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pandas as pd
+from pyomo.common.modeling import NOTSET
+from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.base.component import ComponentData, ModelComponentFactory
+from pyomo.core.base.global_set import UnindexedComponent_index
+from pyomo.core.base.indexed_component import IndexedComponent
+from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
+
+from osilp_pyomo.domains import FloatArray, on_points
+from osilp_pyomo.errors import DeclarationError, DomainError
+
+KINDS = ("linear", "previous", "nearest")
+OUTSIDE = ("error", "clamp", "wrap")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Values at knots along each axis, and how to read between and beyond them."""
+
+    name: str
+    knots: tuple[FloatArray, ...]
+    values: FloatArray
+    kind: str
+    outside: str
+
+    def __call__(self, *coordinates: FloatArray) -> FloatArray:
+        return CurveStack.of_tables((self,))(*coordinates)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A curve given as a callable of the coordinates."""
+
+    name: str
+    function: Callable[..., Any]
+    dimension: int
+
+    def __call__(self, *coordinates: FloatArray) -> FloatArray:
+        given = np.broadcast_arrays(*coordinates)
+        points = np.stack([axis.ravel() for axis in given], axis=1)
+        return on_points(self.function, points).astype(float).reshape(given[0].shape)
+
+
+class CurveStack:
+    """Curves of many columns, evaluated together: ``stack[part](u)`` gives an array (c, m).
+
+    Curves on common knots are one array (c, knots), read by one interpolation; others are called
+    one by one.
+    """
+
+    def __init__(self, curves: Sequence[Table | Function], values: FloatArray | None) -> None:
+        self.curves = tuple(curves)
+        self._values = values
+
+    @classmethod
+    def of(cls, leaves: Sequence[Any]) -> CurveStack:
+        """Stack the curves of ProfileData objects."""
+        return cls.of_tables(tuple(leaf.curve_table() for leaf in leaves))
+
+    @classmethod
+    def of_tables(cls, curves: tuple[Table | Function, ...]) -> CurveStack:
+        """Stack curves."""
+        first = curves[0]
+        alike = isinstance(first, Table) and all(
+            isinstance(curve, Table)
+            and (curve.kind, curve.outside) == (first.kind, first.outside)
+            and (curve.knots is first.knots or all(map(np.array_equal, curve.knots, first.knots)))
+            for curve in curves
+        )
+        return cls(curves, np.stack([curve.values for curve in curves]) if alike else None)  # type: ignore[union-attr]
+
+    def __getitem__(self, part: slice) -> CurveStack:
+        return CurveStack(self.curves[part], None if self._values is None else self._values[part])
+
+    def __call__(self, *coordinates: Any) -> FloatArray:
+        given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
+        if self._values is None:
+            rows = len(self.curves)
+            spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
+            return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self.curves)])
+        table = self.curves[0]
+        assert isinstance(table, Table)
+        places = [_place(axis, knots, table) for axis, knots in zip(given, table.knots, strict=True)]
+        row = np.arange(len(self._values))[:, None]
+        result: Any = 0.0
+        for corner in product((0, 1), repeat=len(places)):
+            weight: Any = 1.0
+            for (_, share), upper in zip(places, corner, strict=True):
+                weight = weight * (share if upper else 1 - share)
+            if np.any(weight):
+                cell = tuple(
+                    np.minimum(left + upper, len(knots) - 1)
+                    for (left, _), upper, knots in zip(places, corner, table.knots, strict=True)
+                )
+                result = result + weight * self._values[(row, *cell)]
+        return np.asarray(result)
+
+
+def _place(at: FloatArray, knots: FloatArray, table: Table) -> tuple[Any, FloatArray]:
+    """Number of the knot to the left of each coordinate, and the share of the way to the next one."""
+    low, high = knots[0], knots[-1]
+    if table.outside == "wrap":
+        at = low + np.mod(at - low, high - low) if high > low else np.full_like(at, low)
+    elif table.outside == "clamp":
+        at = np.clip(at, low, high)
+    elif np.any((at < low) | (at > high)):
+        bad = float(at[(at < low) | (at > high)][0])
+        raise DomainError(
+            f"Profile '{table.name}': asked for its value at {bad:g}, outside its knots [{low:g}, {high:g}]; "
+            "give it more points, or outside='clamp' or 'wrap'."
+        )
+    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 1)
+    right = np.minimum(left + 1, len(knots) - 1)
+    gap = knots[right] - knots[left]
+    share = np.divide(at - knots[left], gap, out=np.zeros_like(at), where=gap > 0)
+    if table.kind == "previous":
+        share = np.zeros_like(share)
+    elif table.kind == "nearest":
+        share = (share >= 0.5).astype(float)
+    return left, share
+
+
+class ProfileExpression(NumericExpression):
+    """The node ``profile(u)`` in a Pyomo expression."""
+
+    __slots__ = ("curve",)
+    PRECEDENCE = None
+
+    def __init__(self, args: Sequence[Any], curve: ProfileData) -> None:
+        self._args_ = tuple(args)
+        self.curve = curve
+
+    def nargs(self) -> int:
+        return len(self._args_)
+
+    def create_node_with_local_data(self, args: Sequence[Any], classtype: type | None = None) -> Any:
+        return (classtype or self.__class__)(args, self.curve)
+
+    def getname(self, *args: Any, **kwds: Any) -> str:
+        return str(self.curve.name)
+
+    def _apply_operation(self, result: Sequence[float]) -> float:
+        return self.curve.value_at(*result)
+
+    def _compute_polynomial_degree(self, result: Sequence[Any]) -> int | None:
+        return 0 if all(degree == 0 for degree in result) else None
+
+    def _to_string(self, values: Sequence[str], verbose: bool, smap: Any) -> str:
+        return f"{self.curve.name}({', '.join(values)})"
+
+
+class NPVProfileExpression(Numeric_NPV_Mixin, ProfileExpression):
+    """A profile of the index and data only."""
+
+    __slots__ = ()
+
+    def potentially_variable_base_class(self) -> type:
+        return ProfileExpression
+
+
+class ProfileData(ComponentData):
+    """One curve of a :class:`Profile`."""
+
+    __slots__ = ("_curve",)
+
+    def __init__(self, component: Any = None) -> None:
+        self._component = None if component is None else ref(component)
+        self._index = NOTSET
+        self._curve: Table | Function | None = None
+
+    def set_value(self, source: Any) -> None:
+        """Give the curve: values at the Profile's points, a Series, a number or a callable."""
+        self._curve = self.parent_component()._curve_from(source, self.name)
+
+    def curve_table(self) -> Table | Function:
+        """The curve as plain data."""
+        if self._curve is None:
+            raise DeclarationError(f"Profile '{self.name}' has no values; give it initialize=...")
+        return self._curve
+
+    def value_at(self, *coordinates: float) -> float:
+        """The curve at one point."""
+        return float(self.curve_table()(*(np.array([value], dtype=float) for value in coordinates))[0])
+
+    def __call__(self, *coordinates: Any) -> Any:
+        dimension = self.parent_component().dimension
+        if len(coordinates) != dimension:
+            raise DeclarationError(
+                f"Profile '{self.name}' is a function of {dimension} coordinate{'s' * (dimension > 1)} "
+                f"(got {len(coordinates)})."
+            )
+        if all(value.__class__ in native_numeric_types for value in coordinates):
+            return self.value_at(*coordinates)
+        if any(isinstance(value, np.ndarray) for value in coordinates):
+            return self.curve_table()(*(np.asarray(value, dtype=float) for value in coordinates))
+        if any(
+            value.__class__ not in native_numeric_types and value.is_potentially_variable() for value in coordinates
+        ):
+            return ProfileExpression(coordinates, self)
+        return NPVProfileExpression(coordinates, self)
+
+
+@ModelComponentFactory.register("Data that is a function of a continuous index.")
+class Profile(IndexedComponent):
+    """Data that is a function of the continuous index.
+
+    Parameters
+    ----------
+    *sets : Set
+        Ordinary index sets: one curve for each member.
+    over : set or tuple of sets
+        The continuous index, or several.
+    points : array or tuple of arrays, optional
+        Knots; with several axes one array an axis. A pandas Series brings its own.
+    initialize : values, Series, DataFrame, dict, or callable
+        Without sets: values at the points, a Series, a number, or a function of the index. With sets: a
+        dict or DataFrame with one of those a member, or a rule ``(model, member)`` that returns one.
+    kind : "linear", "previous" or "nearest"
+        How to read between knots.
+    outside : "error", "clamp" or "wrap"
+        What to do beyond the first and last knot.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.cap = Profile(over=m.u, points=[0, 0.5, 1], initialize=[1, 3, 2])
+    >>> m.cap(0.25)
+    2.0
+    """
+
+    _ComponentDataClass = ProfileData
+
+    def __new__(cls, *args: Any, **kwds: Any) -> Any:
+        if cls is not Profile:
+            return super().__new__(cls)
+        return super().__new__(IndexedProfile if args else ScalarProfile)
+
+    def __init__(
+        self,
+        *sets: Any,
+        over: Any = None,
+        points: Any = None,
+        initialize: Any = None,
+        kind: str = "linear",
+        outside: str = "error",
+        **kwds: Any,
+    ) -> None:
+        kwds.setdefault("ctype", Profile)
+        IndexedComponent.__init__(self, *sets, **kwds)
+        name = kwds.get("name") or "Profile"
+        if over is None:
+            raise DeclarationError(f"{name}: say which continuous index it is a function of, by over=model.u.")
+        if kind not in KINDS:
+            raise DeclarationError(f"{name}: kind must be one of {', '.join(KINDS)} (got {kind!r}).")
+        if outside not in OUTSIDE:
+            raise DeclarationError(f"{name}: outside must be one of {', '.join(OUTSIDE)} (got {outside!r}).")
+        self._over = tuple(over) if isinstance(over, tuple | list) else (over,)
+        self._kind, self._outside = kind, outside
+        self._initialize = initialize
+        self._knots: tuple[FloatArray, ...] | None = None
+        if points is not None:
+            axes = points if self.dimension > 1 else (points,)
+            self._knots = tuple(np.array(axis, dtype=float) for axis in axes)
+            self._check_knots(self._knots, name)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of the curve."""
+        return len(self._over)
+
+    def _check_knots(self, knots: tuple[FloatArray, ...], name: str) -> None:
+        if len(knots) != self.dimension:
+            raise DeclarationError(
+                f"Profile '{name}': points must be one array for each of the {self.dimension} axes (got {len(knots)})."
+            )
+        for axis in knots:
+            if axis.ndim != 1 or not len(axis) or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0):
+                raise DeclarationError(
+                    f"Profile '{name}': points must be finite numbers in increasing order "
+                    f"(got {np.array2string(axis, threshold=6)})."
+                )
+
+    def _curve_from(self, source: Any, name: str) -> Table | Function:
+        if isinstance(source, pd.Series) and self.dimension == 1:
+            knots: tuple[FloatArray, ...] | None = (source.index.to_numpy(dtype=float),)
+            self._check_knots(knots, name)  # type: ignore[arg-type]
+            source = source.to_numpy(dtype=float)
+        elif callable(source):
+            return Function(name, source, self.dimension)
+        else:
+            knots = self._knots
+        if knots is None:
+            if np.ndim(source) == 0 and source is not None:
+                # A number: the same everywhere.
+                return Table(name, (np.zeros(1),) * self.dimension, np.full((1,) * self.dimension, float(source)),
+                             "previous", "clamp")  # fmt: skip
+            raise DeclarationError(
+                f"Profile '{name}': values need points=..., unless they come as a pandas Series or a function of the "
+                "index."
+            )
+        values = np.array(source, dtype=float)
+        wanted = tuple(len(axis) for axis in knots)
+        if values.ndim == 0:
+            values = np.full(wanted, float(values))
+        if values.shape != wanted:
+            raise DeclarationError(
+                f"Profile '{name}': there must be one value a point, shape {wanted} (got shape {values.shape})."
+            )
+        if not np.all(np.isfinite(values)):
+            raise DeclarationError(f"Profile '{name}': every value must be a finite number (found nan or inf).")
+        return Table(name, knots, values, self._kind, self._outside)
+
+    def construct(self, data: Any = None) -> None:
+        """Read the curves."""
+        if self._constructed:
+            return
+        self._constructed = True
+        for each in self._anonymous_sets or ():
+            each.construct()
+        source = self._initialize
+        for index in self.index_set():
+            if source is None:
+                given = None
+            elif not self.is_indexed():
+                given = source
+            elif isinstance(source, Mapping | pd.DataFrame):
+                if index not in source:
+                    raise DeclarationError(f"Profile '{self.name}': initialize holds no curve for {index!r}.")
+                given = source[index]
+            elif callable(source):
+                given = source(self.parent_block(), *(index if isinstance(index, tuple) else (index,)))
+            else:
+                given = source
+            self._setitem_when_not_present(index, given)
+
+    def _setitem_when_not_present(self, index: Any, value: Any = None) -> Any:
+        if index is None and not self.is_indexed():
+            data = self._data[index] = self
+        else:
+            data = self._data[index] = self._ComponentDataClass(component=self)
+        data._index = index if self.is_indexed() else UnindexedComponent_index
+        if value is not None:
+            data.set_value(value)
+        return data
+
+    def marks(self) -> list[list[FloatArray]]:
+        """Knots of all curves along each axis: where rows that use them may bend or jump."""
+        found: list[list[FloatArray]] = [[] for _ in self._over]
+        for data in self.values():
+            curve = data._curve
+            if isinstance(curve, Table):
+                for axis, knots in zip(found, curve.knots, strict=True):
+                    if not axis or axis[-1] is not knots:
+                        axis.append(knots)
+        return found
+
+    def _pprint(self) -> Any:
+        def describe(_: Any, data: ProfileData) -> list[str]:
+            curve = data._curve
+            if curve is None:
+                return ["no values"]
+            if isinstance(curve, Function):
+                return [f"function {getattr(curve.function, '__name__', curve.function)}"]
+            return [f"{' x '.join(str(len(k)) for k in curve.knots)} points, {curve.kind}, "
+                    f"from {curve.values.min():g} to {curve.values.max():g}"]  # fmt: skip
+
+        headers = [
+            ("Size", len(self)),
+            ("Index", self._index_set if self.is_indexed() else None),
+            ("Over", ", ".join(each.name for each in self._over)),
+        ]
+        return headers, self.items, ("Curve",), describe
+
+
+class ScalarProfile(ProfileData, Profile):
+    """A Profile without ordinary index sets: one curve."""
+
+    def __init__(self, *args: Any, **kwds: Any) -> None:
+        ProfileData.__init__(self, component=self)
+        Profile.__init__(self, *args, **kwds)
+        self._index = UnindexedComponent_index
+
+
+class IndexedProfile(Profile):
+    """A Profile with one curve for each member of its sets."""

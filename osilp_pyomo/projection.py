@@ -1,0 +1,88 @@
+"""Projection: replace "for all u" by q rows, the integrals of the row against test functions.
+
+The projected LP is Phi'A x <= Phi'b with the grid's quadrature weights inside Phi. It is a relaxation,
+because Phi >= 0: its optimum is a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from osilp_pyomo.bases import Functionals
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.highs import HighsModel, LPSolution, row_sizes
+from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedRows:
+    """The rows ``lower <= matrix @ x[columns] <= upper`` that stand for one family."""
+
+    family: Family
+    functionals: Functionals
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def violation(self, x: FloatArray) -> float:
+        """Largest violation against a test function, the paper's measure row by row."""
+        activity = self.matrix @ x[self.family.rows.columns]
+        return float(max(0.0, np.max(activity - self.upper), np.max(self.lower - activity)))
+
+
+def project(problem: SemiInfiniteLP, functionals: Sequence[Functionals]) -> tuple[ProjectedRows, ...]:
+    """Project every family on its test functions, chunk by chunk."""
+    return tuple(
+        ProjectedRows(family, phi, *family.project(phi))
+        for family, phi in zip(problem.families, functionals, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedSolution:
+    """Solution of the projected LP, with the duals of each family's rows."""
+
+    solution: LPSolution
+    priced: LPSolution
+    duals: tuple[FloatArray, ...] | None
+    memory: int
+
+
+def solve_projected(
+    problem: SemiInfiniteLP,
+    rows: Sequence[ProjectedRows],
+    *,
+    time_limit: float | None = None,
+    fix_integers: bool = False,
+) -> ProjectedSolution:
+    """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
+    model = HighsModel(problem.core)
+    numbers, scales = [], []
+    for part in rows:
+        scale = row_sizes(part.matrix)
+        numbers.append(
+            model.add_rows(
+                part.family.rows.columns, part.matrix / scale[:, None], part.lower / scale, part.upper / scale
+            )
+        )
+        scales.append(scale)
+    if time_limit is not None:
+        model.limit_time(time_limit)
+    solution = priced = model.solve()
+    if fix_integers and solution.x is not None and solution.row_duals is None:
+        integers = np.flatnonzero(problem.core.integer)
+        model.fix(integers, solution.x[integers])
+        priced = model.solve()
+    duals = None
+    if priced.row_duals is not None:
+        duals = tuple(priced.row_duals[at] / scale for at, scale in zip(numbers, scales, strict=True))
+    # Phi, its points, the projected rows and HiGHS' copy of them, and one block with two temporaries.
+    memory = 3 * 8 * BLOCK_SIZE
+    for part in rows:
+        phi = part.functionals.matrix
+        held = phi.nbytes if isinstance(phi, np.ndarray) else phi.data.nbytes + phi.indices.nbytes
+        memory += held + part.functionals.points.nbytes + 3 * part.matrix.nbytes
+    return ProjectedSolution(solution, priced, duals, memory)

@@ -1,0 +1,242 @@
+"""Results: what a solve gives back, in the user's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.audit import Audit
+from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
+from osilp_pyomo.prices import Price
+
+T = TypeVar("T")
+
+# A relative violation that still counts as feasible, as solvers of finite LPs count it.
+FEASIBLE = 1e-6
+
+
+class FamilyMap(Mapping[str, T], Generic[T]):
+    """Something for each family of semi-infinite rows, by name or by component.
+
+    Examples
+    --------
+    >>> FamilyMap({"c[a]": 1, "c[b]": 2})["c[b]"]
+    2
+    """
+
+    def __init__(self, entries: Mapping[str, T]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, key: Any) -> T:
+        name = key if isinstance(key, str) else getattr(key, "name", None)
+        if name in self._entries:
+            return self._entries[name]
+        raise KeyError(f"{key} is no family of this result; it has {', '.join(self._entries)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {value!r}" for name, value in self._entries.items())
+
+    def bare(self) -> Any:
+        """The one entry where there is a single family, else the map."""
+        return next(iter(self._entries.values())) if len(self._entries) == 1 else self
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The point of a :class:`Result` that has one; see there for what each part means."""
+
+    values: pd.Series
+    audit: Audit
+    violation: FamilyMap[float]
+    relative_violation: FamilyMap[float]
+    worst_index: FamilyMap[Any]
+    price: FamilyMap[Price] | None
+    duals: pd.Series | None
+    reduced_costs: pd.Series | None
+    repaired: bool
+    test_violation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What :func:`osilp_pyomo.solve` gives back.
+
+    Attributes
+    ----------
+    method, status, sense : str
+        Status is "optimal", "infeasible", "unbounded", "time_limit" or "iteration_limit", and "inaccurate"
+        where audit or bracket are wider than 1e-6. It is that of the problem the method solves: a
+        discretized or projected optimum is a bound of the semi-infinite one.
+    objective, bound : float
+        Objective of the values, and what no feasible point can beat.
+    log : DataFrame
+        Iterations of exchange: bound, violation, rows, seconds.
+    rows : int
+        Semi-infinite rows in the last LP.
+    memory : int
+        Bytes of the arrays held at a time, HiGHS' own copy of its rows included.
+    seconds : float
+        Time from the model to the answer.
+    routes : dict
+        For each family whether its rule was "traced" or "sampled".
+    """
+
+    method: str
+    status: str
+    sense: str
+    objective: float
+    bound: float
+    log: pd.DataFrame
+    rows: int
+    memory: int
+    seconds: float
+    routes: Mapping[str, str]
+    answer: Answer | None
+
+    def _answer(self, wanted: str) -> Answer:
+        if self.answer is None:
+            raise NoSolutionError(
+                f"The result has no {wanted}: the {self.method} method ended with status '{self.status}'."
+            )
+        return self.answer
+
+    def _dual_part(self, part: str) -> Any:
+        found = getattr(self._answer("prices"), part)
+        if found is None:
+            raise PriceError(
+                "A model with integer variables has no prices; solve with fix_integers=True for those at the integers "
+                "found."
+            )
+        return found
+
+    @property
+    def values(self) -> pd.Series:
+        """Value of each variable, by name."""
+        return self._answer("values").values
+
+    @property
+    def price(self) -> Any:
+        """Shadow price as a measure on the index; by family where there are several."""
+        return self._dual_part("price").bare()
+
+    @property
+    def duals(self) -> pd.Series:
+        """Dual of each ordinary constraint by name, d objective / d right-hand side."""
+        return self._dual_part("duals")
+
+    @property
+    def reduced_costs(self) -> pd.Series:
+        """Reduced cost of each variable, by name."""
+        return self._dual_part("reduced_costs")
+
+    @property
+    def violation(self) -> Any:
+        """Largest violation found anywhere on the index; by family where there are several."""
+        return self._answer("violation").violation.bare()
+
+    @property
+    def relative_violation(self) -> Any:
+        """The same, each violation divided by max(|b(u)|, mean of |b|)."""
+        return self._answer("violation").relative_violation.bare()
+
+    @property
+    def worst_index(self) -> Any:
+        """Where the row is most violated, or tightest; by family where there are several."""
+        return self._answer("worst index").worst_index.bare()
+
+    @property
+    def test_violation(self) -> float:
+        """Largest violation against a test function, the paper's measure (projected; else nan)."""
+        return self._answer("violation").test_violation
+
+    @property
+    def audit(self) -> Audit:
+        """What code that did not compute the answer found."""
+        return self._answer("audit").audit
+
+    @property
+    def gap(self) -> float:
+        """Distance between objective and bound."""
+        return abs(self.objective - self.bound)
+
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Objective and bound in increasing order; the optimum lies between them if ``feasible``."""
+        return (min(self.objective, self.bound), max(self.objective, self.bound))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether no row is violated by more than 1e-6, relative to max(|b(u)|, mean of |b|)."""
+        return self.answer is not None and max(self.answer.relative_violation.values(), default=0.0) <= FEASIBLE
+
+    def dual(self, constraint: Any) -> float:
+        """Dual of an ordinary constraint, d objective / d right-hand side."""
+        name = constraint if isinstance(constraint, str) else constraint.name
+        if name not in self.duals.index:
+            raise PriceError(
+                f"'{name}' is no ordinary constraint of the solved model; semi-infinite ones have result.price."
+            )
+        return float(self.duals[name])
+
+    def load(self, model: Any) -> None:
+        """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""
+        found = self._answer("values")
+        variables = [model.find_component(name) for name in found.values.index]
+        for name, variable in zip(found.values.index, variables, strict=True):
+            if variable is None:
+                raise ModelError(
+                    f"The model has no variable '{name}'; load the result into the model it was solved for."
+                )
+        rows = [] if found.duals is None else [model.find_component(name) for name in found.duals.index]
+        self.load_into(model, variables, rows)
+
+    def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
+        """Load into the components themselves, in the order of ``values`` and ``duals``."""
+        found = self._answer("values")
+        for variable, value in zip(variables, found.values.tolist(), strict=True):
+            variable.set_value(value, skip_validation=True)
+            variable.stale = False
+        for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):
+            suffix = model.component(name)
+            if numbers is None or suffix is None or suffix.ctype.__name__ != "Suffix" or not suffix.import_enabled():
+                continue
+            suffix.update(zip(components, numbers.tolist(), strict=True))
+
+    def __str__(self) -> str:
+        lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]
+        if self.answer is None:
+            return lines[0]
+        lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
+        if self.method == "exchange":
+            low, high = self.bracket
+            moved = "; values moved to a feasible point" if self.answer.repaired else ""
+            lines.append(f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}{moved}")
+        else:
+            where = "at the grid points" if self.method == "discretized" else "against the test functions"
+            lines.append(f"  bound      the objective bounds the semi-infinite one: the rows hold {where} only")
+        for name, worst in self.answer.violation.items():
+            lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self.answer.worst_index[name]}")
+        if np.isfinite(self.test_violation):
+            lines.append(f"             {self.test_violation:.2g} against the test functions")
+        if self.answer.price is None:
+            lines.append("  price      none: the model has integer variables")
+        else:
+            lines.extend(f"  price      {price!r}" for price in self.answer.price.values())
+        lines.append(f"  audit      {self.audit}")
+        lines.append(f"  size       {self.rows} semi-infinite rows, {self.memory / 1e6:.1f} MB")
+        sampled = [name for name, route in self.routes.items() if route == "sampled"]
+        if sampled:
+            lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
+        return "\n".join(lines)
+
+    __repr__ = __str__

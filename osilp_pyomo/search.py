@@ -1,0 +1,366 @@
+"""Where is a row violated most? Searches over a finite set of points and over the continuum.
+
+A search is made once for a family and asked again for every candidate x. Over the continuum it
+evaluates the row on a fixed scan, takes every local maximum of the scan that could be one of the
+row, and polishes all of them together: a Newton step from finite differences, made safe by a
+direct search whose step shrinks, so that kinks, jumps and bounds are met as well. It needs values
+only, and so serves traced and sampled rows alike.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.stats import qmc
+
+from osilp_pyomo.domains import BoolArray, Domain, FloatArray
+from osilp_pyomo.errors import DomainError
+from osilp_pyomo.grids import tensor_points
+from osilp_pyomo.problem import Family, IntArray
+
+# The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
+# ten times faster than evaluating the coefficients again.
+CACHE_BYTES = 2**28
+# Local maxima polished together at most.
+CANDIDATES = 48
+# Tensor points along each axis and further Sobol points of a scan, by dimension.
+_SCAN = {1: (1025, 0), 2: (49, 1024), 3: (15, 2048), 4: (8, 4096), 5: (6, 8192)}
+_NEIGHBOURS = {2: 8, 3: 14, 4: 18, 5: 24}
+# Polishing ends when a step is this small in units of the domain's width, or changes nothing.
+_SMALLEST_STEP = 1e-13
+_ROUNDS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Local maximizers of the excess, the worst first; ``scale`` is the size of the row's terms there."""
+
+    points: FloatArray
+    excess: FloatArray
+    scale: float
+
+    @property
+    def worst(self) -> float:
+        """Largest excess found; negative where the row has room everywhere."""
+        return float(self.excess[0])
+
+
+class Search(ABC):
+    """Finds the points at which a family is violated by x."""
+
+    def __init__(self, family: Family, points: FloatArray) -> None:
+        self.family = family
+        self._lay(points)
+
+    def _lay(self, points: FloatArray) -> None:
+        self.points = points
+        self.neighbours = neighbours(points, self.family.domain)
+        self.lower, self.upper = self.family.limits(points)
+        self._matrix: FloatArray | None = None
+        self._cacheable = points.shape[0] * len(self.family.rows.columns) * 8 <= CACHE_BYTES
+
+    def over(self, family: Family) -> Self:
+        """The same search over a family with the same coefficients and other limits."""
+        other = copy.copy(self)
+        other.family = family
+        other.lower, other.upper = family.limits(self.points)
+        return other
+
+    @property
+    def memory(self) -> int:
+        """Bytes held for the scan."""
+        return self.points.nbytes + self.neighbours.nbytes + (0 if self._matrix is None else self._matrix.nbytes)
+
+    def _scan(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Excess at the scan points, and the size of the terms that it is the difference of."""
+        if self._cacheable and self._matrix is None:
+            self._matrix = self.family.matrix(self.points)
+        if self._matrix is not None:
+            activity = self._matrix @ x[self.family.rows.columns]
+        else:
+            activity = self.family.activity(self.points, x)
+        limits = [limit[np.isfinite(limit)] for limit in (self.lower, self.upper)]
+        scale = max(float(np.abs(part).max(initial=0.0)) for part in (activity, *limits))
+        return np.maximum(activity - self.upper, self.lower - activity), scale or 1.0
+
+    @abstractmethod
+    def worst(self, x: FloatArray) -> Found:
+        """Look for violated points."""
+
+    @abstractmethod
+    def learn(self, points: FloatArray) -> None:
+        """Look at these points as well from now on."""
+
+
+class FiniteSearch(Search):
+    """Over the points of a grid, and no others."""
+
+    def worst(self, x: FloatArray) -> Found:
+        excess, scale = self._scan(x)
+        peaks = local_maxima(excess, self.neighbours)[:CANDIDATES]
+        return Found(self.points[peaks], excess[peaks], scale)
+
+    def learn(self, points: FloatArray) -> None:
+        """A grid stays what it is."""
+
+
+class ContinuumSearch(Search):
+    """Over every point of the domain."""
+
+    def __init__(self, family: Family) -> None:
+        super().__init__(family, scan_points(family.domain))
+
+    def learn(self, points: FloatArray) -> None:
+        """Put points into the scan, so that what lies between its own points is not missed again."""
+        self._lay(np.concatenate([self.points, points]))
+
+    def worst(self, x: FloatArray) -> Found:
+        excess, scale = self._scan(x)
+        peaks = local_maxima(excess, self.neighbours)
+        # Between scan points a smooth row rises above its peak by less than it falls to the neighbours.
+        rise = np.abs(excess[peaks, None] - excess[self.neighbours[peaks]]).max(axis=1)
+        promising = excess[peaks] + rise > 0
+        promising[:8] = True
+        peaks = peaks[promising][:CANDIDATES]
+        points, values = polish(
+            lambda at: self.family.excess(at, x),
+            self.family.domain,
+            self.points[peaks],
+            excess[peaks],
+            step=0.5 / len(self.points) ** (1 / self.family.domain.dimension),
+            flat=1e-15 * scale,
+        )
+        order = np.argsort(-values, kind="stable")
+        points, values = points[order], values[order]
+        kept = apart(points / self.family.domain.width, 1e-8)
+        return Found(points[kept], values[kept], scale)
+
+
+def scan_points(domain: Domain) -> FloatArray:
+    """Points of a scan: a tensor grid with the box's ends, Sobol points, and the domain's marks."""
+    dimension = domain.dimension
+    along, cloud = _SCAN.get(dimension, (3, 16384))
+    unit = [tensor_points([np.linspace(0, 1, along)] * dimension)]
+    if cloud:
+        unit.append(qmc.Sobol(dimension, scramble=False).random(cloud))
+    points = np.concatenate(unit)
+    points = domain.lower * (1 - points) + domain.upper * points
+    if dimension == 1 and len(domain.marks[0]):
+        points = np.unique(np.concatenate([points[:, 0], domain.marks[0]]))[:, None]
+        points = points[(points[:, 0] >= domain.lower[0]) & (points[:, 0] <= domain.upper[0])]
+    elif any(len(marks) for marks in domain.marks) and np.prod([len(m) or 3 for m in domain.marks]) <= 20_000:
+        axes = [
+            marks[(marks >= low) & (marks <= high)] if len(marks) else np.linspace(low, high, 3)
+            for marks, low, high in zip(domain.marks, domain.lower, domain.upper, strict=True)
+        ]
+        points = np.concatenate([points, tensor_points(axes)])
+    if domain.inside is not None:
+        points = points[domain.inside(points)]
+        if len(points) < 16:
+            # A small or thin set: look for it with many more points, which costs no coefficients.
+            more = domain.lower + qmc.Sobol(dimension, rng=0).random_base2(18) * domain.width
+            points = np.concatenate([points, more[domain.inside(more)][:4096]])
+    if not len(points):
+        raise DomainError(
+            f"Index {domain}: no point was found where the 'where' condition is true; a set without interior "
+            "needs other coordinates, an empty one no constraint."
+        )
+    return points
+
+
+def neighbours(points: FloatArray, domain: Domain) -> IntArray:
+    """For each point the numbers of the points around it, an array (m, k)."""
+    count = len(points)
+    if count == 1:
+        return np.zeros((1, 1), dtype=np.int64)
+    if domain.dimension == 1:
+        order = np.argsort(points[:, 0], kind="stable")
+        result = np.empty((count, 2), dtype=np.int64)
+        result[order, 0] = np.concatenate([order[:1], order[:-1]])
+        result[order, 1] = np.concatenate([order[1:], order[-1:]])
+        return result
+    wanted = min(count, _NEIGHBOURS.get(domain.dimension, 30) + 1)
+    unit = (points - domain.lower) / domain.width
+    _, found = cKDTree(unit).query(unit, k=wanted)
+    return np.asarray(found, dtype=np.int64)[:, 1:]
+
+
+def local_maxima(values: FloatArray, around: IntArray) -> IntArray:
+    """Numbers of the points not lower than any of their neighbours, highest first."""
+    peaks = np.flatnonzero(values >= values[around].max(axis=1))
+    return peaks[np.argsort(-values[peaks], kind="stable")]
+
+
+def apart(unit: FloatArray, distance: float) -> IntArray:
+    """Numbers of the points that are not within ``distance`` of an earlier one."""
+    kept: list[int] = []
+    for k, point in enumerate(unit):
+        if not kept or np.abs(unit[kept] - point).max(axis=1).min() > distance:
+            kept.append(k)
+    return np.array(kept, dtype=np.int64)
+
+
+def polish(
+    function: Callable[[FloatArray], FloatArray],
+    domain: Domain,
+    starts: FloatArray,
+    values: FloatArray,
+    *,
+    step: float,
+    flat: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Climb from every start to a local maximum within the domain; all starts advance together.
+
+    Parameters
+    ----------
+    step : float
+        First step in units of the domain's width.
+    flat : float
+        A change of the function that counts as none.
+    """
+    dimension = domain.dimension
+    random = np.random.default_rng(0)
+    points, best = starts.copy(), values.copy()
+    steps = np.full(len(points), step)
+    # Directions of each point's stencil: the axes, until it lies on a curved boundary.
+    frames = np.tile(np.eye(dimension), (len(points), 1, 1))
+    going = np.arange(len(points))
+    # Along a kink or a curved boundary few directions lead upwards: there a step gets more tries.
+    shrink = 0.2 if dimension == 1 else 0.4
+
+    def evaluate(trial: FloatArray, anchors: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Bring trial points (k, s, d) into the domain and evaluate them; tell which were pulled inside."""
+        trial = np.clip(trial, domain.lower, domain.upper).reshape(-1, dimension)
+        pulled = np.zeros(len(trial), dtype=bool)
+        if domain.inside is not None:
+            trial, pulled = _pull_inside(trial, np.repeat(anchors, len(trial) // len(anchors), axis=0), domain)
+        shape = (len(anchors), -1)
+        return trial.reshape(*shape, dimension), function(trial).reshape(shape), pulled.reshape(shape)
+
+    for _ in range(_ROUNDS):
+        if not len(going):
+            break
+        here, height, reach = points[going], best[going], steps[going]
+        anchors = _inner_points(here, reach, domain, random)
+        moves = _directions(frames[going], random) * reach[:, None, None]
+        trial, found, pulled = evaluate(here[:, None, :] + moves * domain.width, anchors)
+        change = np.abs(found - height[:, None]).max(axis=1)
+        displacement = (trial - here[:, None, :]) / domain.width
+        step_to_top = _newton(height, frames[going], displacement, found, reach)
+        newton, newton_height, _ = evaluate((here + step_to_top * domain.width)[:, None, :], anchors)
+        pick = np.argmax(found, axis=1)
+        row = np.arange(len(going))
+        by_newton = newton_height[:, 0] >= found[row, pick]
+        new_height = np.where(by_newton, newton_height[:, 0], found[row, pick])
+        new_points = np.where(by_newton[:, None], newton[:, 0], trial[row, pick])
+        better = new_height > height
+        points[going[better]], best[going[better]] = new_points[better], new_height[better]
+        # A long move says that the step is too short, a short Newton move that the maximum is near.
+        moved = np.abs((new_points - here) / domain.width).max(axis=1) / reach
+        steps[going[better & (moved > 1.5)]] *= 2.0
+        steps[going[better & (moved < 0.5)]] *= shrink
+        steps[going[~better]] *= shrink
+        steps = np.minimum(steps, 0.25)
+        frames[going] = _boundary_frames(frames[going], displacement, pulled)
+        going = going[(steps[going] > _SMALLEST_STEP) & (change > flat)]
+    return points, best
+
+
+def _directions(frames: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Steps to try from each point: along its frame, along pairs of it, and in fresh random directions."""
+    count, dimension, _ = frames.shape
+    if dimension == 1:
+        return np.concatenate([frames, -frames], axis=1)
+    pairs = np.stack([frames[:, i] + frames[:, j] for i in range(dimension) for j in range(i)], axis=1)
+    turned = np.tile(np.linalg.qr(random.normal(size=(dimension, dimension)))[0], (count, 1, 1))
+    return np.concatenate([frames, -frames, pairs, turned, -turned], axis=1)
+
+
+def _newton(
+    height: FloatArray, frames: FloatArray, displacement: FloatArray, found: FloatArray, reach: FloatArray
+) -> FloatArray:
+    """Step to the maximizer of the quadratic through the stencil, at most four steps along each direction.
+
+    Steps cut short by the domain have other lengths on both sides; a direction in which only one side is
+    left is held. Points pulled back to a curved boundary carry its curvature in their values.
+    """
+    count, dimension, _ = frames.shape
+    axis = np.arange(dimension)
+    along = np.einsum("ksd,kid->ksi", displacement[:, : 2 * dimension], frames)
+    ahead, behind = along[:, axis, axis], -along[:, dimension + axis, axis]
+    up = found[:, :dimension] - height[:, None]
+    down = found[:, dimension : 2 * dimension] - height[:, None]
+    least = 1e-3 * reach[:, None]
+    both = (ahead > least) & (behind > least)
+    a, b = np.where(both, ahead, 1.0), np.where(both, behind, 1.0)
+    with np.errstate(all="ignore"):
+        slope = np.where(both, (up * b * b - down * a * a) / (a * b * (a + b)), 0.0)
+        bend = np.where(both, 2 * (up * b + down * a) / (a * b * (a + b)), -1.0)
+        hessian = np.zeros((count, dimension, dimension))
+        hessian[:, axis, axis] = bend
+        k = 2 * dimension
+        for i in range(dimension):
+            for j in range(i):
+                mixed = (found[:, k] - height - up[:, i] - up[:, j]) / (a[:, i] * a[:, j])
+                hessian[:, i, j] = hessian[:, j, i] = np.where(both[:, i] & both[:, j], mixed, 0.0)
+                k += 1
+    # In steps of reach the matrix is well scaled; directions that bend upwards are turned over.
+    scaled = np.nan_to_num(hessian * (reach**2)[:, None, None], posinf=0.0, neginf=0.0)
+    values, vectors = np.linalg.eigh(scaled)
+    values = -np.maximum(np.abs(values), 1e-12 * np.abs(values).max(axis=1, keepdims=True) + 1e-300)
+    slopes = np.einsum("kij,ki->kj", vectors, np.nan_to_num(slope * reach[:, None], posinf=0.0, neginf=0.0))
+    step = -np.einsum("kij,kj->ki", vectors, slopes / values)
+    return np.einsum("ki,kid->kd", np.clip(step, -4, 4) * reach[:, None], frames)
+
+
+def _boundary_frames(frames: FloatArray, displacement: FloatArray, pulled: BoolArray) -> FloatArray:
+    """Turn the frames of points on a curved boundary so that all directions but the last lie along it.
+
+    Trial points that were pulled inside lie on the boundary, so their displacements span its tangent.
+    """
+    dimension = frames.shape[1]
+    if dimension == 1 or not pulled.any():
+        return frames
+    turned = pulled.sum(axis=1) >= dimension
+    if turned.any():
+        frames = frames.copy()
+        frames[turned] = np.linalg.svd(np.where(pulled[turned, :, None], displacement[turned], 0.0))[2]
+    return frames
+
+
+def _inner_points(here: FloatArray, reach: FloatArray, domain: Domain, random: np.random.Generator) -> FloatArray:
+    """Points deeper inside the domain than those given, by about a step.
+
+    The mean of the sampled places around a point that belong to the domain leads away from its boundary;
+    trial points that fall outside are pulled back towards it, and so move along the boundary.
+    """
+    if domain.inside is None:
+        return here
+    spread = random.normal(size=(8 * domain.dimension, domain.dimension))
+    spread /= np.linalg.norm(spread, axis=1, keepdims=True)
+    around = here[:, None, :] + 2 * spread * reach[:, None, None] * domain.width
+    inside = domain.contains(around.reshape(-1, domain.dimension)).reshape(around.shape[:2])
+    share = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+    deeper = here + (np.where(inside[:, :, None], around - here[:, None, :], 0.0)).sum(axis=1) / share
+    return np.where(domain.contains(deeper)[:, None], deeper, here)
+
+
+def _pull_inside(points: FloatArray, anchors: FloatArray, domain: Domain) -> tuple[FloatArray, BoolArray]:
+    """Move points outside the domain towards their anchors until they are inside; tell which were moved."""
+    assert domain.inside is not None
+    outside: BoolArray = ~domain.inside(points)
+    if outside.any():
+        near, far = anchors[outside], points[outside]
+        for _ in range(50):
+            middle = (near + far) / 2
+            inside = domain.inside(middle)[:, None]
+            near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+        points = points.copy()
+        points[outside] = near
+    return points, outside

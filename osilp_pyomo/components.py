@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyomo.common.collections import ComponentSet
+from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
@@ -247,6 +248,16 @@ class SemiInfiniteConstraint(Constraint):
         if self._constructed:
             return
         self._constructed = True
+        try:
+            self._construct_families()
+        except Exception:
+            # Pyomo leaves a component that failed on its block; a bad declaration must not change the model.
+            block = self.parent_block()
+            if block is not None:
+                block.del_component(self)
+            raise
+
+    def _construct_families(self) -> None:
         for each in self._anonymous_sets or ():
             each.construct()
         self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
@@ -255,8 +266,9 @@ class SemiInfiniteConstraint(Constraint):
         for each in self.continuous_sets:
             self._check_bounds(each)
         appearing: set[int] = set()
-        for index in self.index_set():
-            appearing |= self._construct_family(index)
+        with PauseGC():
+            for index in self.index_set():
+                appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
 
@@ -327,8 +339,10 @@ class SemiInfiniteConstraint(Constraint):
     def index_names(self) -> list[str]:
         """Names of the continuous coordinates, as the user wrote them."""
         names: list[str] = []
+        anonymous = ComponentSet(self._anonymous_sets or ())
         for number, each in enumerate(self.continuous_sets):
-            name = each.local_name if each.parent_block() is not None else f"u{number + 1}"
+            unnamed = each in anonymous or each.parent_block() is None
+            name = f"u{number + 1}" if unnamed else each.local_name
             names.append(name if name not in names else f"{name}_{number + 1}")
         return names
 
@@ -464,7 +478,7 @@ def relation_text(relation: Any) -> str:
     """A relation as mathematics, long sums cut short."""
     if isinstance(relation, relational.RangedExpression):
         return " <= ".join(expression_text(part) for part in relation.args)
-    sign = "==" if isinstance(relation, relational.EqualityExpression) else "<="
+    sign = "==" if isinstance(relation, relational.EqualityExpression) else "<" if relation.strict else "<="
     return f" {sign} ".join(expression_text(part) for part in relation.args)
 
 

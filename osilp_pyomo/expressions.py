@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -172,17 +172,23 @@ def _short(text: str, length: int = 160) -> str:
 
 def _token(node: Any) -> tuple[str, int]:
     """Name and number of arguments of an expression node."""
-    count = len(node.args)
-    for kind, name in _NODE_NAMES:
-        if isinstance(node, kind):
-            return name, count
-    if isinstance(node, relational.InequalityExpression):
-        return ("<" if node.strict else "<="), count
-    if isinstance(node, numeric.UnaryFunctionExpression) and node.getname() in _FUNCTIONS:
-        return node.getname(), count
-    if node.is_named_expression_type():
-        return "same", count
-    raise CannotCompileError(f"{type(node).__name__} has no numpy counterpart")
+    name = _name_of_class(node.__class__)
+    if name is None:
+        if isinstance(node, relational.InequalityExpression):
+            name = "<" if node.strict else "<="
+        elif isinstance(node, numeric.UnaryFunctionExpression) and node.getname() in _FUNCTIONS:
+            name = node.getname()
+        elif node.is_named_expression_type():
+            name = "same"
+        else:
+            raise CannotCompileError(f"{type(node).__name__} has no numpy counterpart")
+    return name, len(node.args)
+
+
+@cache
+def _name_of_class(kind: type) -> str | None:
+    """Name of a node where its class alone tells it."""
+    return next((name for base, name in _NODE_NAMES if issubclass(kind, base)), None)
 
 
 _NODE_NAMES: list[tuple[type, str]] = [

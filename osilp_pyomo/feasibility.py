@@ -127,9 +127,10 @@ def _add_rows(model: HighsModel, family: Family, points: FloatArray, room_column
     lower, upper = family.limits(points)
     size = row_sizes(matrix)
     for limit, sign in ((upper, 1.0), (-lower, -1.0)):
-        if np.all(np.isfinite(limit)):
-            rows = np.column_stack([sign * matrix, np.full(len(points), scale)])
-            model.add_rows(columns, rows / size[:, None], np.full(len(points), -np.inf), limit / size)
+        kept = np.isfinite(limit)
+        if kept.any():
+            rows = np.column_stack([sign * matrix, np.full(len(points), scale)])[kept] / size[kept, None]
+            model.add_rows(columns, rows, np.full(len(rows), -np.inf), limit[kept] / size[kept])
 
 
 def _scale(search: Search) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,12 +149,12 @@ def _audit_outcome(problem: SemiInfiniteLP, outcome: Outcome) -> Audit | None:
     if outcome.x is None:
         return None
     near = [found.points for found in outcome.found]
-    return audit(problem, outcome.x, near, _atoms(outcome), outcome.core_duals)
+    return audit(_integers_fixed(problem, outcome.x), outcome.x, near, _atoms(outcome), outcome.core_duals)
 
 
 def _safe_bound(problem: SemiInfiniteLP, bound: float, checked: Audit | None) -> float:
     """The LP's bound, moved outwards by what its prices miss of the dual equations."""
-    if checked is None or not np.isfinite(checked.doubt):
+    if checked is None or not np.isfinite(checked.doubt) or problem.core.integer.any():
         return bound
     sign = 1.0 if problem.core.maximize else -1.0
     return sign * (max(sign * bound, sign * checked.dual_bound) + checked.doubt)
@@ -169,7 +169,16 @@ def _audit_bound(
     """Audit an answer whose rows hold on a grid or on test functions only: look between them too."""
     families = [compactify(family) for family in problem.families]
     near = [_worst_on_continuum(family, x) for family in families]
-    return audit(problem, x, near, atoms, core_duals, families)
+    return audit(_integers_fixed(problem, x), x, near, atoms, core_duals, families)
+
+
+def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
+    """The problem that prices of an integer answer belong to: its integers held at their values."""
+    core = problem.core
+    if not core.integer.any():
+        return problem
+    lower, upper = np.where(core.integer, x, core.column_lower), np.where(core.integer, x, core.column_upper)
+    return SemiInfiniteLP(replace(core, column_lower=lower, column_upper=upper), problem.families)
 
 
 def _worst_on_continuum(family: Family, x: FloatArray) -> FloatArray:

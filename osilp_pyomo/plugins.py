@@ -176,8 +176,8 @@ class _ToFiniteRows(Transformation):
         ):
             constraint = _finite_constraint(traced, family, matrix, lower, upper)
             block.add_component(unique_component_name(block, data.local_name.replace(".", "_")), constraint)
-            block.private_data("osilp_pyomo")[id(constraint)] = (data, labels)
-            model.private_data("osilp_pyomo")[id(data)] = constraint
+            # Two references and no ids: private data is cloned with the model.
+            block.private_data("osilp_pyomo").setdefault("sources", []).append((constraint, data, labels))
         for data in traced.families:
             data.deactivate()
 
@@ -187,25 +187,33 @@ class _ToFiniteRows(Transformation):
 
     def get_src_constraint(self, row: Any) -> SemiInfiniteConstraintData:
         """The semi-infinite constraint that a row was made from."""
-        return self._source(row)[0]
+        return self._source(row)[1]
 
     def get_label(self, row: Any) -> Any:
         """What a row stands for: its point of the index, or the name of its test function."""
-        return self._source(row)[1][row.index()]
+        return self._source(row)[2][row.index()]
 
     def get_transformed_constraints(self, family: Any) -> Any:
-        """The Constraint that holds the rows of a family."""
-        found = family.model().private_data("osilp_pyomo").get(id(family))
-        if found is None:
-            raise ModelError(f"'{family.name}' was not transformed by {self.name}.")
-        return found
+        """The Constraint that holds the rows of a family; the newest, if it was transformed again."""
+        for block in reversed(list(family.model().component_objects(pyo.Block, descend_into=False))):
+            for constraint, data, _ in _sources(block):
+                if data is family:
+                    return constraint
+        raise ModelError(f"'{family.name}' was not transformed by {self.name}.")
 
     def _source(self, row: Any) -> Any:
         owner = row.parent_component()
-        found = owner.parent_block().private_data("osilp_pyomo").get(id(owner))
-        if found is None:
-            raise ModelError(f"'{row.name}' is no row made by {self.name}.")
-        return found
+        for found in _sources(owner.parent_block()):
+            if found[0] is owner:
+                return found
+        raise ModelError(f"'{row.name}' is no row made by {self.name}.")
+
+
+def _sources(block: Any) -> list[Any]:
+    """For each Constraint that a transformation put on a block: itself, its family, and its rows' labels."""
+    if block.is_indexed():
+        return []
+    return block.private_data("osilp_pyomo").get("sources", [])
 
 
 def _finite_constraint(

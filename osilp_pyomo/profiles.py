@@ -329,6 +329,16 @@ class Profile(IndexedComponent):
         if self._constructed:
             return
         self._constructed = True
+        try:
+            self._construct_curves()
+        except Exception:
+            # Pyomo leaves a component that failed on its block; a bad declaration must not change the model.
+            block = self.parent_block()
+            if block is not None:
+                block.del_component(self)
+            raise
+
+    def _construct_curves(self) -> None:
         for each in self._anonymous_sets or ():
             each.construct()
         source = self._initialize

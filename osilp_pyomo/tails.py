@@ -1,9 +1,9 @@
 """Unbounded index sets, brought into a bounded box.
 
 A half-line is mapped to [0, 1] by u = a + s t/(1 - t), a line by u = s (2t - 1)/(1 - (2t - 1)^2), up to
-|u| of about 1e9 s. Each row is divided by its largest coefficient (where that is above 1), so that far
-out only the fastest growing terms are left: the last rows are the tail test that the row does not turn
-negative at infinity. Violations on such an index are therefore relative to that coefficient.
+|u| of about 1e9 s. Each row is divided by its largest number, coefficient or limit (where that is above 1),
+so that far out only the fastest growing terms are left: the last rows are the tail test that the row does
+not turn negative at infinity. Violations on such an index are therefore relative to that number.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Compactification:
 
 
 class _NormalisedRows(Rows):
-    """Rows over the box, each divided by its largest coefficient where that is above 1."""
+    """Rows over the box, each divided by its largest number where that is above 1."""
 
     def __init__(self, rows: Rows, compact: Compactification) -> None:
         self._rows = rows
@@ -90,8 +90,11 @@ class _NormalisedRows(Rows):
 
     def size(self, points: FloatArray) -> FloatArray:
         """What the row at each point of the box is divided by."""
+        outward = self._compact.outward(points)
         result = np.ones(len(points))
-        for _, at, block in self._rows.blocks(self._compact.outward(points)):
+        for limit in self._rows.limits(outward):
+            result = np.where(np.isfinite(limit), np.maximum(result, np.abs(limit)), result)
+        for _, at, block in self._rows.blocks(outward):
             result[at] = np.fmax(result[at], np.abs(block).max(axis=0, initial=1.0))
         return result
 

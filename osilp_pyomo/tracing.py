@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.set import SetData
@@ -64,6 +65,12 @@ class Names(Sequence[str]):
 
 def trace_model(model: Any) -> TracedModel:
     """Read a model: objective, ordinary rows and semi-infinite families, all linear."""
+    # Thousands of small expression nodes would set off the garbage collector again and again, in vain.
+    with PauseGC():
+        return _trace_model(model)
+
+
+def _trace_model(model: Any) -> TracedModel:
     _refuse_foreign_components(model)
     families = tuple(semi_infinite_families(model))
     columns = _Columns()
@@ -289,7 +296,8 @@ def _relation_terms(family: SemiInfiniteConstraintData, relation: Any) -> _Relat
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
         if _reads_as_lower(relation):
             result = _flipped(result)
-    for variable in body.variables.values():
+    owners = {id(variable.parent_component()): variable for variable in body.variables.values()}
+    for variable in owners.values():
         _refuse_continuous_variable(variable, what)
     return result
 
@@ -400,14 +408,9 @@ def _disagreement(
     random = np.random.default_rng(20260)
     family = Family(data.name, domain, rows, names)
     for point in _random_points(domain, random, 2 if len(rows.columns) <= 2000 else 1):
-        try:
-            row = _relation_terms(data, data.at(*map(float, point)))
-        except OsilpError:
-            raise
-        except (ArithmeticError, ValueError):
-            # The rule has no value there (log of a negative number); the scan will say so if it matters.
+        row = _row_with_numbers(data, point)
+        if row is None:
             continue
-        assert row is not None
         place = f"at {domain.describe(point)}"
         compiled = dict(zip(rows.columns.tolist(), family.matrix(point[None])[0], strict=True))
         given = {columns.of.get(key, -1): key for key in row.body.coefficients}
@@ -428,6 +431,23 @@ def _disagreement(
             if terms is not None and not _same(sum(_number(term, what) for term in terms), float(limit[0])):
                 return f"{place} the rule and the trace have different right-hand sides"
     return None
+
+
+def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray) -> _RelationTerms | None:
+    """The row that the rule gives for numbers; None where it has no value."""
+    try:
+        return _relation_terms(data, data.at(*map(float, point)))
+    except OsilpError:
+        raise
+    except (ArithmeticError, ValueError):
+        # Such as the log of a negative number; the scan will say so if it matters.
+        return None
+    except Exception:
+        # Some of Pyomo's own functions (land, lor) take no plain booleans: give it Params with values.
+        held = [pyo.Param(mutable=True, initialize=float(value)) for value in point]
+        for each in held:
+            each.construct()
+        return _relation_terms(data, data.at(*held))
 
 
 def _same(left: float, right: float) -> bool:

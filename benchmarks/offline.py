@@ -116,11 +116,11 @@ def small_end_to_end():
     discretized, value = best_time(lambda: ours("discretized"))
     projected, _ = best_time(lambda: ours("projected"))
     assert abs(plain_value - value) <= 1e-6 * abs(plain_value)
-    # Variables, Params and objective are declared the same way on both sides and are left out of the ratio.
     return [
-        ("plain Pyomo rows + appsi_highs / discretized, 200 x 500", (plain_time - building) / (discretized - building), ">= 20"),
-        ("plain Pyomo rows + appsi_highs / projected", (plain_time - building) / (projected - building), ""),
-    ]  # fmt: skip
+        ("plain Pyomo rows + appsi_highs / discretized, 200 x 500", plain_time / discretized, ">= 20"),
+        ("  without declaring Params, Vars and objective", (plain_time - building) / (discretized - building), ""),
+        ("plain Pyomo rows + appsi_highs / projected", plain_time / projected, ""),
+    ]
 
 
 def large_exact():

@@ -80,7 +80,9 @@ class Audit:
 
 def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) -> FamilyAudit:
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are places to look at closely."""
-    points = audit_points(family.domain, len(family.rows.columns), near)
+    # A sampled rule is called at each point, which costs as much as many columns.
+    columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
+    points = audit_points(family.domain, columns, near)
     lower, upper = family.limits(points)
     activity = family.activity(points, x)
     over, under = activity - upper, lower - activity

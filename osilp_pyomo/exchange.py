@@ -33,6 +33,9 @@ _PATIENCE = 6
 _ADDED = 30
 # Binding rows within these distances, in widths of the domain, may straddle one binding point.
 _CLUSTER_RADII = (0.15, 0.01)
+# So many iterations without less violation, at a violation this small, are the limit of rounding; whether the
+# answer is good enough is for the bracket and the audit to say.
+_STALLED, _ROUNDING = 15, 1e-6
 # A direction that improves the objective by more than this, over a unit box, is a ray.
 _RAY = 1e-7
 
@@ -122,6 +125,7 @@ class Exchange:
     def run(self) -> Outcome:
         """Exchange until nothing is violated, or a limit is met."""
         best_bound, status, solution = np.nan, "iteration_limit", None
+        smallest, stalled = np.inf, 0
         found: tuple[Found, ...] = ()
         checked_rays = 0
         while len(self.log) < self.options.iteration_limit:
@@ -147,7 +151,10 @@ class Exchange:
             if added and solution.row_duals is not None and self._continuum:
                 self._add_centroids(solution)
             self._record(solution, violated, added)
-            if not added:
+            relative = max((worst / each.scale for worst, each in zip(violated, found, strict=True)), default=0.0)
+            stalled = 0 if relative < 0.9 * smallest else stalled + 1
+            smallest = min(smallest, relative)
+            if not added or (stalled >= _STALLED and relative <= _ROUNDING):
                 status = "optimal"
                 break
             moved = not np.isclose(solution.objective, best_bound, rtol=1e-10, atol=1e-12)

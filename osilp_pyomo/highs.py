@@ -122,6 +122,10 @@ class HighsModel:
     def solve(self) -> LPSolution:
         """Solve from where the last solve ended."""
         self._highs.run()
+        if self._highs.getModelStatus() not in _STATUS:
+            # Numerical trouble on the way from an old basis: once more from the beginning.
+            self._highs.clearSolver()
+            self._highs.run()
         status = self._status()
         if status == "infeasible_or_unbounded":
             # Presolve could not tell; without it the simplex can.

@@ -27,10 +27,12 @@ from osilp_pyomo.problem import Family, IntArray
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
 CACHE_BYTES = 2**28
-# Local maxima polished together at most.
-CANDIDATES = 48
+# Local maxima polished together at most; fewer where each point is a call of the user's rule.
+CANDIDATES = {"traced": 48, "sampled": 8}
+# A scan of an interval has as many points as this many coefficients allow, within limits.
+_INTERVAL_BUDGET, _FEWEST, _MOST = 2_000_000, 1024, 4096
 # Tensor points along each axis and further Sobol points of a scan, by dimension.
-_SCAN = {1: (1025, 0), 2: (49, 1024), 3: (15, 2048), 4: (8, 4096), 5: (6, 8192)}
+_SCAN = {2: (49, 1024), 3: (15, 2048), 4: (8, 4096), 5: (6, 8192)}
 _NEIGHBOURS = {2: 8, 3: 14, 4: 18, 5: 24}
 # Polishing ends when a step is this small in units of the domain's width, or changes nothing.
 _SMALLEST_STEP = 1e-13
@@ -103,7 +105,7 @@ class FiniteSearch(Search):
 
     def worst(self, x: FloatArray) -> Found:
         excess, scale = self._scan(x)
-        peaks = local_maxima(excess, self.neighbours)[:CANDIDATES]
+        peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["traced"]]
         return Found(self.points[peaks], excess[peaks], scale)
 
     def learn(self, points: FloatArray) -> None:
@@ -114,7 +116,8 @@ class ContinuumSearch(Search):
     """Over every point of the domain."""
 
     def __init__(self, family: Family) -> None:
-        super().__init__(family, scan_points(family.domain))
+        columns = len(family.rows.columns) if family.route == "traced" else _INTERVAL_BUDGET
+        super().__init__(family, scan_points(family.domain, columns))
 
     def learn(self, points: FloatArray) -> None:
         """Put points into the scan, so that what lies between its own points is not missed again."""
@@ -127,7 +130,7 @@ class ContinuumSearch(Search):
         rise = np.abs(excess[peaks, None] - excess[self.neighbours[peaks]]).max(axis=1)
         promising = excess[peaks] + rise > 0
         promising[:8] = True
-        peaks = peaks[promising][:CANDIDATES]
+        peaks = peaks[promising][: CANDIDATES[self.family.route]]
         points, values = polish(
             lambda at: self.family.excess(at, x),
             self.family.domain,
@@ -142,10 +145,16 @@ class ContinuumSearch(Search):
         return Found(points[kept], values[kept], scale)
 
 
-def scan_points(domain: Domain) -> FloatArray:
-    """Points of a scan: a tensor grid with the box's ends, Sobol points, and the domain's marks."""
+def scan_points(domain: Domain, columns: int) -> FloatArray:
+    """Points of a scan: a tensor grid with the box's ends, Sobol points, and the domain's marks.
+
+    An interval is scanned more finely where there are few columns to evaluate.
+    """
     dimension = domain.dimension
-    along, cloud = _SCAN.get(dimension, (3, 16384))
+    if dimension == 1:
+        along, cloud = int(np.clip(_INTERVAL_BUDGET // max(1, columns), _FEWEST, _MOST)) + 1, 0
+    else:
+        along, cloud = _SCAN.get(dimension, (3, 16384))
     unit = [tensor_points([np.linspace(0, 1, along)] * dimension)]
     if cloud:
         unit.append(qmc.Sobol(dimension, scramble=False).random(cloud))

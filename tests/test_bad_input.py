@@ -93,8 +93,8 @@ def test_one_of_two_indices_is_idle():
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(m.u, m.v, rule=lambda m, u, v: m.x * u <= 1)
     assert str(error.value) == (
-        "SemiInfiniteConstraint 'bad': the index 'v' appears nowhere in the row, so the row is the same at every point; "
-        "use it, or leave it out of the declaration."
+        "SemiInfiniteConstraint 'bad': the index 'v' appears nowhere in the row, so the row is the same at every "
+        "point; use it, or leave it out of the declaration."
     )
 
 
@@ -126,8 +126,8 @@ def test_nan_coefficients(method):
     text = str(error.value)
     place = text.split("u = ")[1].split(";")[0]
     assert text == (
-        f"SemiInfiniteConstraint 'row': the coefficient of x is nan at u = {place}; keep the rule finite on u in [0, 1], "
-        "or leave such points out by 'where'."
+        f"SemiInfiniteConstraint 'row': the coefficient of x is nan at u = {place}; keep the rule finite on u in "
+        "[0, 1], or leave such points out by 'where'."
     )
     assert float(place) < 0.5
     assert snapshot(m) == before
@@ -139,8 +139,8 @@ def test_infinite_right_hand_side():
     with pytest.raises(errors.DataError) as error:
         osilp.solve(m)
     assert str(error.value) == (
-        "SemiInfiniteConstraint 'row': the left-hand side is inf at u = 0; keep the rule finite on u in [0, 1], or leave "
-        "such points out by 'where'."
+        "SemiInfiniteConstraint 'row': the left-hand side is inf at u = 0; keep the rule finite on u in [0, 1], or "
+        "leave such points out by 'where'."
     )
 
 
@@ -260,8 +260,8 @@ def test_a_grid_that_where_leaves_empty():
     with pytest.raises(errors.GridError) as error:
         osilp.solve(m, method="discretized", grid=osilp.Midpoint(10))
     assert str(error.value) == (
-        "Midpoint(count=10) on u in [0, 1] where declared: no grid point is left (the 'where' condition is false at all "
-        "of them); use a finer grid, or give points of the set by Points(...)."
+        "Midpoint(count=10) on u in [0, 1] where declared: no grid point is left (the 'where' condition is false at "
+        "all of them); use a finer grid, or give points of the set by Points(...)."
     )
 
 

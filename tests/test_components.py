@@ -163,9 +163,7 @@ def test_where_may_be_written_for_single_numbers():
     m.del_component(m.below)
 
     def late(m, u):
-        if u < 0.5:
-            return False
-        return True
+        return u >= 0.5 and u <= 1
 
     m.below = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= 1 + abs(u - 0.3), where=late)
     assert repr(m.below).endswith("for all u in [0, 1] where late")

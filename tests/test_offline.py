@@ -161,9 +161,10 @@ def test_duals_and_reduced_costs_have_pyomo_signs(method, sense):
 
 
 def test_duals_of_semi_infinite_rows_are_prices():
+    m = tent()
+    result = osilp.solve(m)
     with pytest.raises(errors.PriceError) as error:
-        m = tent()
-        osilp.solve(m).dual(m.below)
+        result.dual(m.below)
     assert str(error.value) == (
         "'below' is no ordinary constraint of the solved model; semi-infinite ones have result.price."
     )

@@ -205,8 +205,8 @@ def test_rules_that_cannot_be_traced_are_sampled_after_a_warning(case):
     text = str(warning.message)
     assert text.startswith("SemiInfiniteConstraint 'row': its rule cannot be traced (")
     assert text.endswith(
-        "); it is called at each point instead, which is slower. Write it with Pyomo functions of the index (Expr_if for "
-        "if), or declare sample=True."
+        "); it is called at each point instead, which is slower. Write it with Pyomo functions of the index (Expr_if "
+        "for if), or declare sample=True."
     )
     assert "[rule called at each point: " in repr(m.row)
     result = osilp.solve(m)
@@ -262,7 +262,9 @@ def test_an_error_of_the_rule_is_shown_as_it_is():
 @given(
     st.recursive(
         st.sampled_from(["u", "p", "2", "0.5", "fixed"]),
-        lambda inner: st.tuples(st.sampled_from("+-*/"), inner, inner) | st.tuples(st.sampled_from(["sin", "exp", "abs"]), inner),
+        lambda inner: (
+            st.tuples(st.sampled_from("+-*/"), inner, inner) | st.tuples(st.sampled_from(["sin", "exp", "abs"]), inner)
+        ),
         max_leaves=8,
     )
 )  # fmt: skip

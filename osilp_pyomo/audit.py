@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.problem import Family, SemiInfiniteLP
+from osilp_pyomo.problem import Family, SemiInfiniteLP, excess_of, violation_scale
+from osilp_pyomo.search import scan_points
 
 # Coefficients evaluated for one family: a twentieth of a second at ten nanoseconds each.
 _BUDGET = 5_000_000
@@ -25,8 +26,10 @@ _FEWEST, _MOST = 2_003, 20_011
 class FamilyAudit:
     """Violation of one family on the audit's own points.
 
-    ``violation`` is max(0, largest excess); ``relative`` divides each excess by max(|b(u)|, scale),
-    where ``scale`` is the mean of |b(u)| (1 where that is zero).
+    ``violation`` is max(0, largest excess), found at ``worst``; ``relative`` divides each excess by
+    max(|b(u)|, scale), where ``scale`` is the median of |b(u)| (1 where that is zero). ``scaled`` divides it by
+    the size of the row at that very point (:func:`violation_scale`); it is what decides whether an answer is
+    feasible, and ``worst_scaled`` is where.
     """
 
     name: str
@@ -35,14 +38,16 @@ class FamilyAudit:
     relative: float
     worst: FloatArray
     scale: float
+    scaled: float
+    worst_scaled: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
     """What an independent look at an answer found.
 
-    ``ordinary_violation`` is that of ordinary rows and bounds; ``dual_infeasibility`` the largest
-    amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
+    ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
+    largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
     prove up to ``doubt`` (what they miss, times the variables it belongs to), ``gap`` its distance from the
     objective; nan where there are no prices.
     """
@@ -85,14 +90,23 @@ def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) 
     points = audit_points(family.domain, columns, near)
     lower, upper = family.limits(points)
     activity = family.activity(points, x)
-    over, under = activity - upper, lower - activity
-    excess = np.maximum(over, under)
-    limit = np.abs(np.where(over >= under, upper, lower))
-    scale = float(limit.mean()) or 1.0
+    excess = excess_of(activity, lower, upper)
+    limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
+    limit = np.where(np.isfinite(limit), limit, 0.0)
+    scale = float(np.median(limit)) or 1.0
     worst = int(np.argmax(excess))
     relative = float(np.max(excess / np.maximum(limit, scale)))
+    scaled = excess / violation_scale(activity, family.size(points, x), lower, upper)
+    worst_scaled = int(np.argmax(scaled))
     return FamilyAudit(
-        family.name, len(points), max(0.0, float(excess[worst])), max(0.0, relative), points[worst], scale
+        family.name,
+        len(points),
+        max(0.0, float(excess[worst])),
+        max(0.0, relative),
+        points[worst],
+        scale,
+        max(0.0, float(scaled[worst_scaled])),
+        points[worst_scaled],
     )
 
 
@@ -113,8 +127,8 @@ def audit_points(domain: Domain, columns: int, near: FloatArray | None) -> Float
         points = np.concatenate([points, near, np.clip(crowd, domain.lower, domain.upper)])
     if domain.inside is not None:
         points = points[domain.inside(points)]
-        if not len(points) and near is not None:
-            return near
+        if not len(points):
+            return scan_points(domain, columns) if near is None or not len(near) else near
     return points
 
 

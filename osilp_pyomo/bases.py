@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.interpolate import BSpline as ScipyBSpline
 from scipy.special import comb
 
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.domains import Domain, FloatArray, on_points
 from osilp_pyomo.errors import BasisError, DomainError
 from osilp_pyomo.grids import GridPoints
 
@@ -368,8 +368,7 @@ class Functions(Basis):
         return f"Functions({len(self.functions)} functions)"
 
     def evaluate(self, domain: Domain, points: FloatArray) -> FloatArray:
-        columns = [np.broadcast_to(np.asarray(f(*points.T), float), len(points)) for f in self.functions]
-        return np.stack(columns, axis=1)
+        return np.stack([on_points(f, points).astype(float) for f in self.functions], axis=1)
 
     def labels(self, domain: Domain) -> tuple[str, ...]:
         return tuple(getattr(f, "__name__", type(f).__name__) for f in self.functions)
@@ -449,9 +448,13 @@ class Dirac(Basis):
         raise BasisError(f"{self!r}: a Dirac measure takes its names from the points of a grid.")
 
 
-def default_basis(dimension: int) -> Basis:
-    """The basis used when none is given: hats, which measured closer to the optimum than RBF."""
-    return Hat({1: 20, 2: 10, 3: 6, 4: 4}.get(dimension, 3))
+def default_basis(domain: Domain) -> Basis:
+    """The basis used when none is given: hats, which measured closer to the optimum than RBF.
+
+    On a part of a box some hats would be zero everywhere; RBF never are.
+    """
+    count = {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3)
+    return Hat(count) if domain.inside is None else RBF(count)
 
 
 def as_basis(basis: object) -> Basis:

@@ -24,7 +24,7 @@ def lay_bases(traced: TracedModel, grid: Any, basis: Any) -> tuple[Functionals, 
     """Lay the chosen basis, or the default one, on each family's grid."""
     chosen = _by_family(basis, traced, "basis")
     return tuple(
-        (default_basis(laid.domain.dimension) if each is None else as_basis(each)).on(laid)
+        (default_basis(laid.domain) if each is None else as_basis(each)).on(laid)
         for each, laid in zip(chosen, lay_grids(traced, grid), strict=True)
     )
 

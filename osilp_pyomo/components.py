@@ -20,7 +20,9 @@ from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import ScalarParam
+from pyomo.core.base.range import NumericRange
 from pyomo.core.base.set import SetData, SetProduct, process_setarg
+from pyomo.core.base.var import Var
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.visitor import identify_components
@@ -36,14 +38,22 @@ def is_continuous(candidate: Any) -> bool:
     """Whether a set is a continuous index: a ContinuousSet, RangeSet(a, b, 0), or Reals."""
     if isinstance(candidate, ContinuousSet):
         return True
-    return isinstance(candidate, SetData) and not candidate.isdiscrete()
+    if not isinstance(candidate, SetData) or candidate.isdiscrete():
+        return False
+    ranges = list(candidate.ranges())
+    if len(ranges) == 1 and isinstance(ranges[0], NumericRange) and ranges[0].step == 0:
+        return True
+    raise DeclarationError(
+        f"SemiInfiniteConstraint: the set '{candidate.name}' is neither finite nor one interval; give an interval, "
+        "with 'where' for a part of it, or one constraint for each piece."
+    )
 
 
 def _single_sets(sets: Sequence[Any]) -> Iterator[Any]:
     """The sets one by one, products such as ``m.u * m.v`` taken apart."""
     for each in sets:
         if isinstance(each, SetProduct):
-            yield from each.subsets()
+            yield from each.subsets(expand_all_set_operators=False)
         else:
             yield each
 
@@ -235,6 +245,9 @@ class SemiInfiniteConstraint(Constraint):
                 arguments.append(point[place])
                 continue
             size = ordinary.pop(0).dimen
+            if size is None:
+                # A jagged set: its members are what the other sets leave over.
+                size = len(members) - used - sum(each.dimen for each in ordinary)
             arguments += members[used : used + size]
             used += size
         return arguments
@@ -278,13 +291,10 @@ class SemiInfiniteConstraint(Constraint):
         relation, reason = None, "sample=True"
         if not self.sample:
             relation, reason = self._trace(index, name)
-        if relation is Constraint.Skip:
+        if (relation is None or relation is Constraint.Skip) and self._skipped(index, name):
             return set()
-        if relation is None:
-            relation_at_middle = self.call_rule(index, self._middle())
-            if relation_at_middle is Constraint.Skip:
-                return set()
-            _checked_relation(relation_at_middle, name)
+        if relation is Constraint.Skip:
+            relation, reason = None, "it returned Constraint.Skip for a symbol and a row for a number"
         family = self if not self.is_indexed() else self._ComponentDataClass(component=self)
         self._data[index] = family
         family._index = index if self.is_indexed() else UnindexedComponent_index
@@ -305,8 +315,39 @@ class SemiInfiniteConstraint(Constraint):
             return relation, ""
         return _checked_relation(relation, name), ""
 
-    def _middle(self) -> tuple[float, ...]:
-        return tuple(_some_number(each) for each in self.continuous_sets)
+    def _skipped(self, index: Any, name: str) -> bool:
+        """Call the rule at a few points: whether it skips this member, at all of them."""
+        skips = []
+        for share in (0.43, 0.0, 1.0, 0.78, 0.15):
+            point = tuple(_some_number(each, share) for each in self.continuous_sets)
+            try:
+                relation = self.call_rule(index, point)
+            except KeyError as error:
+                self._explain_missing_member(error)
+                raise
+            except ArithmeticError:
+                # A pole at an end of the index is looked at when the model is solved.
+                continue
+            skips.append(relation is Constraint.Skip)
+            if not skips[-1]:
+                _checked_relation(relation, name)
+        if len(set(skips)) > 1:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{name}': its rule returns Constraint.Skip at some points of the index and a "
+                "row at others; say where the row holds by where=..."
+            )
+        return bool(skips) and skips[0]
+
+    def _explain_missing_member(self, error: KeyError) -> None:
+        """Tell a variable over the continuous index from other missing members."""
+        for variable in self.model().component_objects(Var, descend_into=True):
+            sets = variable.index_set().subsets() if variable.is_indexed() else ()
+            if any(each is continuous for each in sets for continuous in self.continuous_sets):
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{self.name}': the variable '{variable.name}' is indexed by the "
+                    "continuous index; a decision that is a function of the index needs a finite form, such as "
+                    "coefficients of basis functions."
+                ) from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()
@@ -429,6 +470,11 @@ def _checked_relation(relation: Any, name: str) -> Any:
             relation = relational.EqualityExpression(relation)
     if relation is None:
         raise DeclarationError(f"{what}: its rule returned None; end it with 'return left <= right'.")
+    if relation is Constraint.Skip:
+        raise DeclarationError(
+            f"{what}: its rule returns Constraint.Skip at some points of the index; say where the row holds by "
+            "where=..."
+        )
     if relation.__class__ is bool or isinstance(relation, relational.TrivialRelationalExpression):
         raise DeclarationError(
             f"{what}: its rule returned {relation}, which holds no variable; return a relation such as left <= right, "
@@ -457,16 +503,14 @@ def _first_sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _some_number(each: Any) -> float:
+def _some_number(each: Any, share: float) -> float:
+    """A number of a continuous set; where it is unbounded, one within 10 of its end or of zero."""
     low, high = each.bounds()
-    if low is None and high is None:
-        return 0.3
-    if high is None:
-        return float(low) + 0.7
     if low is None:
-        return float(high) - 0.7
-    # Not the middle: a rule may be special there.
-    return float(low + 0.43 * (high - low))
+        low = -10.0 if high is None else high - 10.0
+    if high is None:
+        high = low + 10.0
+    return float(low + share * (high - low))
 
 
 def _function_name(function: Callable[..., Any]) -> str:

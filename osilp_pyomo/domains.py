@@ -65,6 +65,13 @@ class Domain:
                     "must be below the upper one."
                 )
 
+    def __getstate__(self) -> dict[str, object]:
+        """A user's condition is code and does not travel; asking for it afterwards is an error, not a guess."""
+        state = dict(self.__dict__)
+        if self.inside is not None:
+            state["inside"] = LeftBehind(str(self))
+        return state
+
     @classmethod
     def box(cls, inside: Predicate | None = None, **bounds: tuple[float, float]) -> Domain:
         """Build a domain from ``name=(lower, upper)``."""
@@ -139,6 +146,19 @@ class Domain:
         return f"{text} where declared" if self.inside is not None else text
 
 
+@dataclass(frozen=True)
+class LeftBehind:
+    """Stands for a 'where' condition that was not saved with its domain."""
+
+    domain: str
+
+    def __call__(self, points: FloatArray) -> BoolArray:
+        raise DomainError(
+            f"Index {self.domain}: its 'where' condition was left behind when the result was saved; solve the model "
+            "again."
+        )
+
+
 class PointFunction:
     """A user's function of the coordinates, called on points (m, d), all at once where it allows that.
 
@@ -156,7 +176,7 @@ class PointFunction:
         if self._vectorised is not False:
             try:
                 values = np.asarray(self._function(*points.T))
-            except (TypeError, ValueError):
+            except Exception:  # the user's code; what is wrong for single numbers too is raised below
                 self._vectorised = False
             else:
                 usable = values.shape == (len(points),) and values.dtype != object

@@ -87,7 +87,7 @@ class AccuracyWarning(UserWarning):
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn, pointing at the line of the user's that led here rather than at this package or Pyomo."""
-    depth = 1
+    depth = 2  # 1 would be this function
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("osilp_pyomo", "pyomo"):
         frame = frame.f_back

@@ -23,8 +23,9 @@ import numpy as np
 from osilp_pyomo.clusters import cluster_means
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.feasibility import repaired, slater_point, widest_point
-from osilp_pyomo.highs import HighsModel, LPSolution, row_sizes
+from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
+from osilp_pyomo.scaling import scaling_for
 from osilp_pyomo.search import FiniteSearch, Found, Search, apart
 
 # A row that was slack this many times in a row while the bound moved is dropped.
@@ -36,7 +37,9 @@ _CLUSTER_RADII = (0.15, 0.01)
 # So many iterations without less violation, at a violation this small, are the limit of rounding; whether the
 # answer is good enough is for the bracket and the audit to say.
 _STALLED, _ROUNDING = 15, 1e-6
-# A direction that improves the objective by more than this, over a unit box, is a ray.
+# A move towards a Slater point can uncover a violation that was hidden beside a larger one.
+_REPAIRS = 3
+# A direction that improves the objective by more than this share of its largest cost, over a unit box, is a ray.
 _RAY = 1e-7
 
 
@@ -83,7 +86,6 @@ class _WorkingSet:
 
     family: list[int] = field(default_factory=list)
     point: list[FloatArray] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
     slack: list[int] = field(default_factory=list)
 
     def of(self, number: int) -> IntArray:
@@ -94,7 +96,7 @@ class _WorkingSet:
         return np.array(chosen).reshape(-1, dimension)
 
     def keep(self, kept: IntArray) -> None:
-        for name in ("family", "point", "scale", "slack"):
+        for name in ("family", "point", "slack"):
             setattr(self, name, [getattr(self, name)[k] for k in kept])
 
 
@@ -105,7 +107,8 @@ class Exchange:
         self.problem = problem
         self.searches = tuple(searches)
         self.options = options
-        self.model = HighsModel(problem.core)
+        self._scaling = scaling_for(problem, [search.points for search in searches])
+        self.model = HighsModel(problem.core, self._scaling)
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.
@@ -151,7 +154,7 @@ class Exchange:
             if added and solution.row_duals is not None and self._continuum:
                 self._add_centroids(solution)
             self._record(solution, violated, added)
-            relative = max((worst / each.scale for worst, each in zip(violated, found, strict=True)), default=0.0)
+            relative = max((each.relative for each in found), default=0.0)
             stalled = 0 if relative < 0.9 * smallest else stalled + 1
             smallest = min(smallest, relative)
             if not added or (stalled >= _STALLED and relative <= _ROUNDING):
@@ -173,19 +176,15 @@ class Exchange:
     def _add(self, number: int, points: FloatArray) -> int:
         family = self.problem.families[number]
         known = self.working.points(number, family.domain.dimension)
-        if len(known) and len(points):
-            distance = np.abs(points[:, None] - known[None]) / family.domain.width
-            points = points[distance.max(axis=2).min(axis=1) > 1e-15]
+        # Compared exactly: the two sides of a jump are neighbouring numbers.
+        known_points = {point.tobytes() for point in known}
+        points = points[[point.tobytes() not in known_points for point in points]]
         if not len(points):
             return 0
-        matrix = family.matrix(points)
         lower, upper = family.limits(points)
-        # HiGHS' tolerance is absolute: rows of size 1 make it mean the same for all of them.
-        scale = row_sizes(matrix)
-        self.model.add_rows(family.rows.columns, matrix / scale[:, None], lower / scale, upper / scale)
+        self.model.add_rows(family.rows.columns, family.matrix(points), lower, upper)
         self.working.family += [number] * len(points)
         self.working.point += list(points)
-        self.working.scale += list(scale)
         self.working.slack += [0] * len(points)
         held = len(self.working.family) * max(1, len(family.rows.columns)) * 12
         self._largest = max(self._largest, held + sum(search.memory for search in self.searches))
@@ -204,7 +203,7 @@ class Exchange:
         mean up to the square of the distance. Without this step the distance only halves each time.
         """
         assert solution.row_duals is not None
-        duals = solution.row_duals[len(self.problem.core.row_lower) :] / np.array(self.working.scale)[: self._priced]
+        duals = solution.row_duals[len(self.problem.core.row_lower) :]
         for number, family in enumerate(self.problem.families):
             mine = self.working.of(number)
             mine = mine[mine < self._priced]
@@ -278,7 +277,6 @@ class Exchange:
         duals = np.zeros(len(self.working.family))
         if priced.row_duals is not None:
             duals[: len(priced.row_duals) - split] = priced.row_duals[split:]
-        duals /= np.array(self.working.scale)
         numbers = range(len(self.problem.families))
         return Outcome(
             status,
@@ -301,14 +299,21 @@ class Exchange:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
-        inner = slater_point(self.problem, self.searches, self._working_points(), x)
-        return None if inner is None else repaired(self.problem.core, x, found, inner)
+        inner = slater_point(self.problem, self.searches, self._working_points(), self._scaling, x)
+        moved: FloatArray | None = x
+        for _ in range(_REPAIRS):
+            if inner is None or moved is None or all(each.worst <= 0 for each in found):
+                break
+            moved = repaired(self.problem, moved, found, inner)
+            if moved is not None:
+                found = tuple(search.worst(moved) for search in self.searches)
+        return None if inner is None else moved
 
     def _feasible(self) -> bool:
         """Whether any point satisfies all rows (for telling unbounded from infeasible)."""
         if not self.problem.families:
             return True
-        widest = widest_point(self.problem, self.searches, self._working_points(), None)
+        widest = widest_point(self.problem, self.searches, self._working_points(), self._scaling, None)
         return widest is not None and widest.room > -1e-9
 
     def _bounded(self) -> bool:
@@ -334,7 +339,7 @@ class Exchange:
         for number, family in enumerate(families):
             inner._add(number, self.working.points(number, family.domain.dimension))
         outcome = inner.run()
-        if outcome.x is None or abs(outcome.bound) > _RAY:
+        if outcome.x is None or abs(outcome.bound) > _RAY * np.abs(core.cost).max(initial=0.0):
             return False
         new = [self._add(number, points) for number, points in enumerate(outcome.points)]
         return sum(new) > 0

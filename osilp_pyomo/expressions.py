@@ -85,7 +85,7 @@ def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | 
         elif isinstance(node, numeric.NegationExpression):
             stack.append((node.args[0], _times(-1, factor)))
         elif node.is_named_expression_type():
-            stack.append((node.args[0], factor))
+            stack.append((_content(node, what), factor))
         elif isinstance(node, numeric.ProductExpression):
             left, right = node.args
             if not _has_free_variable(left):
@@ -103,6 +103,13 @@ def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | 
         else:
             raise _not_linear(what, node)
     return terms
+
+
+def _content(node: Any, what: str) -> Any:
+    """What a named Expression holds."""
+    if node.args[0] is None:
+        raise DataError(f"{what}: the Expression '{node.name}' is empty; give it an expression before solving.")
+    return node.args[0]
 
 
 def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
@@ -276,7 +283,7 @@ def group_terms(terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], 
             if literal is None:
                 slots.append(slot)
                 parameters.append(name)
-        source, switches = source_of(shape, literals)
+        source, switches = source_of(shape, literals, slots)
         groups.append(
             TermGroup(
                 compiled(source),
@@ -299,7 +306,7 @@ def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | No
                 return None, None, repr(int(first) if float(first).is_integer() else float(first))
             return np.array(leaves, dtype=float), None, None
     elif hasattr(first, "curve_table"):
-        return CurveStack.of(leaves), _common_name(leaves), None
+        return CurveStack.of(leaves), None, None
     numbers = np.empty(len(leaves))
     for k, leaf in enumerate(leaves):
         if leaf.__class__ in native_numeric_types:
@@ -308,6 +315,8 @@ def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | No
         number = leaf(exception=False)
         if number is None:
             raise DataError(f"{what}: '{leaf.name}' has no value; give it one before solving.")
+        if number.__class__ not in native_numeric_types:
+            raise DataError(f"{what}: '{leaf.name}' is {number!r}, which is not a number.")
         numbers[k] = number
     return numbers, _common_name(leaves), None
 
@@ -325,10 +334,13 @@ def _common_name(leaves: tuple[Any, ...]) -> str | None:
 # -- numpy source ------------------------------------------------------------------------------
 
 
-def source_of(shape: tuple[Any, ...], literals: Sequence[str | None]) -> tuple[str, list[str]]:
+def source_of(
+    shape: tuple[Any, ...], literals: Sequence[str | None], slots: Sequence[Any] = ()
+) -> tuple[str, list[str]]:
     """Numpy source of a shape, and of the functions whose sign decides where it has kinks or jumps.
 
-    ``literals[k]`` is the text of slot k where all columns have the same number there.
+    ``literals[k]`` is the text of slot k where all columns have the same number there; ``slots`` are the data of
+    the others.
     """
     number, kept = [], 0
     for literal in literals:
@@ -341,6 +353,7 @@ def source_of(shape: tuple[Any, ...], literals: Sequence[str | None]) -> tuple[s
     for token in reversed(shape):
         if token == "#":
             slot -= 1
+            kept -= literals[slot] is None
             stack.append(number[slot])
         elif isinstance(token, int):
             stack.append(f"u[{token}]")
@@ -350,10 +363,23 @@ def source_of(shape: tuple[Any, ...], literals: Sequence[str | None]) -> tuple[s
             if name == "curve":
                 slot -= 1
                 stack.append(f"{number[slot]}({', '.join(arguments)})")
+                kept -= 1
+                if not all(argument.startswith("u[") for argument in arguments):
+                    switches += _knot_switches(arguments, slots[kept])
             else:
                 stack.append(_source(name, arguments, switches))
     (source,) = stack
+    curves = [f"s[{k}](" for k, each in enumerate(slots) if isinstance(each, CurveStack)]
+    switches = [switch for switch in switches if not any(curve in switch for curve in curves)]
     return source, list(dict.fromkeys(switches))
+
+
+def _knot_switches(arguments: list[str], curves: CurveStack) -> list[str]:
+    """Where a formula in place of the bare index meets a knot of a curve (those of the bare index are marks)."""
+    switches = []
+    for argument, knots in zip(arguments, curves.common_knots(), strict=True):
+        switches += [f"({argument} - ({float(knot)!r}))" for knot in knots]
+    return switches
 
 
 def _source(name: str, arguments: list[str], switches: list[str]) -> str:
@@ -426,7 +452,8 @@ class CompiledKernel:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._function = eval(f"lambda s, u: {source}", {"np": np, "whole_power": whole_power})
+        names = {"np": np, "whole_power": whole_power, "inf": np.inf, "nan": np.nan}
+        self._function = eval(f"lambda s, u: {source}", names)
 
     def __call__(self, slots: Sequence[Any], coordinates: Sequence[FloatArray]) -> Any:
         return self._function(slots, coordinates)

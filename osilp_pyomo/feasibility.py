@@ -9,36 +9,35 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.highs import HighsModel, row_sizes
+from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP
+from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.search import Found, Search
 
 _ROUNDS = 30
+# Relative rounding of a sum of a few terms.
+_EPSILON = 4e-16
 _ROWS_A_ROUND = 30
 
 
 @dataclass(frozen=True, eq=False)
-class RoomyPoint:
-    """A point that satisfies the ordinary rows, and the room it leaves in each family."""
-
-    x: FloatArray
-    room: tuple[float, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Widest:
-    """The most room that any point can have, in units of each family's scale, up to a factor 2.
+    """The most room that any point can have, up to a factor of 4, as a share of each row's size.
 
-    Negative: no point satisfies all rows. ``point`` is one that has room, where there is any.
+    Negative: no point satisfies all rows. ``x`` is a point that has room, where there is any.
     """
 
     room: float
-    point: RoomyPoint | None
+    x: FloatArray | None
 
 
 def slater_point(
-    problem: SemiInfiniteLP, searches: Sequence[Search], rows: Sequence[FloatArray], x: FloatArray
-) -> RoomyPoint | None:
+    problem: SemiInfiniteLP,
+    searches: Sequence[Search],
+    rows: Sequence[FloatArray],
+    scaling: Scaling,
+    x: FloatArray,
+) -> FloatArray | None:
     """A point with room in every family, integers as in x; None where none is found.
 
     ``rows`` are points of each family that the LP for the widest room starts with.
@@ -47,27 +46,28 @@ def slater_point(
     # Nothing at all is often feasible with room to spare, and costs one scan to try.
     simple = np.clip(0.0, core.column_lower, core.column_upper)
     simple[core.integer] = x[core.integer]
-    if core.violation(simple) <= 1e-12:
-        room = tuple(-search.worst(simple).worst for search in searches)
-        if min(room, default=1.0) > 0:
-            return RoomyPoint(simple, room)
-    widest = widest_point(problem, searches, rows, x)
-    return None if widest is None else widest.point
+    if core.violation(simple) <= 1e-12 and all(search.worst(simple).worst < 0 for search in searches):
+        return simple
+    widest = widest_point(problem, searches, rows, scaling, x)
+    return None if widest is None else widest.x
 
 
 def widest_point(
-    problem: SemiInfiniteLP, searches: Sequence[Search], rows: Sequence[FloatArray], x: FloatArray | None
+    problem: SemiInfiniteLP,
+    searches: Sequence[Search],
+    rows: Sequence[FloatArray],
+    scaling: Scaling,
+    x: FloatArray | None,
 ) -> Widest | None:
-    """Maximize the room common to all families; integers are held at their values in x, if it is given.
+    """Maximize the room common to all rows; integers are held at their values in x, if it is given.
 
-    Stops as soon as a point with half the room of the LP is seen to have it on the whole domain.
+    Stops as soon as a point is seen to have a quarter of the LP's room on the whole domain.
     """
     core, families = problem.core, problem.families
-    scales = [_scale(search) for search in searches]
-    model = HighsModel(_with_room(core, x))
+    model = HighsModel(_with_room(core, x), scaling.with_column())
     for number, points in enumerate(rows):
         if len(points):
-            _add_rows(model, families[number], points, core.columns, scales[number])
+            _add_rows(model, families[number], points, core.columns)
     for _ in range(_ROUNDS):
         solution = model.solve()
         if solution.status != "optimal" or solution.x is None:
@@ -75,28 +75,37 @@ def widest_point(
         room, point = float(solution.x[-1]), solution.x[:-1]
         if room <= 1e-12:
             return Widest(room, None)
-        found = [search.worst(point) for search in searches]
-        if all(-each.worst >= 0.5 * room * scale for each, scale in zip(found, scales, strict=True)):
-            return Widest(room, RoomyPoint(point, tuple(-each.worst for each in found)))
-        for number, each in enumerate(found):
-            crowded = each.points[-each.excess < 0.5 * room * scales[number]][:_ROWS_A_ROUND]
+        roomy = True
+        for number, search in enumerate(searches):
+            found = search.worst(point)
+            crowded = found.points[-found.excess < 0.25 * room * _row_measure(families[number], found.points)]
             if len(crowded):
-                _add_rows(model, families[number], crowded, core.columns, scales[number])
+                roomy = False
+                _add_rows(model, families[number], crowded[:_ROWS_A_ROUND], core.columns)
+        if roomy:
+            return Widest(room, point)
     return None
 
 
-def repaired(core: FiniteLP, x: FloatArray, found: Sequence[Found], inner: RoomyPoint) -> FloatArray:
+def repaired(problem: SemiInfiniteLP, x: FloatArray, found: Sequence[Found], inner: FloatArray) -> FloatArray | None:
     """Move x towards a point with room, just far enough to remove every violation that was found.
 
-    A share v / (v + s) of the way removes a violation v where the other point has room s.
+    Along the way the excess at each point of the index changes linearly, from e > 0 to -s < 0: a share
+    e / (e + s) brings it to zero. None where the other point has no room at a violated point.
     """
+    core = problem.core
     share = 0.0
-    for each, room in zip(found, inner.room, strict=True):
-        if each.worst > 0:
+    for family, each in zip(problem.families, found, strict=True):
+        rounding = _EPSILON * family.size(each.points, x)
+        violated = each.excess > rounding
+        if violated.any():
             # The rounding of the row's own terms is part of what has to be removed.
-            excess = each.worst + 4e-16 * each.scale
-            share = max(share, excess / (excess + room))
-    moved = x + share * (inner.x - x)
+            excess = each.excess[violated] + rounding[violated]
+            room = -family.excess(each.points[violated], inner)
+            if np.any(room <= 0):
+                return None
+            share = max(share, float(np.max(excess / (excess + room))))
+    moved = x + share * (inner - x)
     moved[core.integer] = x[core.integer]
     return np.clip(moved, core.column_lower, core.column_upper)
 
@@ -121,20 +130,20 @@ def _with_room(core: FiniteLP, x: FloatArray | None) -> FiniteLP:
     )
 
 
-def _add_rows(model: HighsModel, family: Family, points: FloatArray, room_column: int, scale: float) -> None:
+def _add_rows(model: HighsModel, family: Family, points: FloatArray, room_column: int) -> None:
     columns = np.append(family.rows.columns, room_column)
     matrix = family.matrix(points)
     lower, upper = family.limits(points)
-    size = row_sizes(matrix)
+    measure = _row_measure(family, points)
     for limit, sign in ((upper, 1.0), (-lower, -1.0)):
         kept = np.isfinite(limit)
         if kept.any():
-            rows = np.column_stack([sign * matrix, np.full(len(points), scale)])[kept] / size[kept, None]
-            model.add_rows(columns, rows, np.full(len(rows), -np.inf), limit[kept] / size[kept])
+            rows = np.column_stack([sign * matrix, measure])[kept]
+            model.add_rows(columns, rows, np.full(len(rows), -np.inf), limit[kept])
 
 
-def _scale(search: Search) -> float:
-    """Typical size of a family's limits, for measuring room."""
-    limits = np.concatenate([limit[np.isfinite(limit)] for limit in (search.lower, search.upper)])
-    size = float(np.abs(limits).mean()) if len(limits) else 0.0
-    return size or 1.0
+def _row_measure(family: Family, points: FloatArray) -> FloatArray:
+    """Size of the rows at points, limits and coefficients: what their room is a share of."""
+    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in family.limits(points)]
+    coefficients = np.abs(family.matrix(points)).max(axis=1, initial=0.0)
+    return np.maximum(np.maximum(*limits), np.minimum(coefficients, 1.0))

@@ -15,6 +15,7 @@ import numpy as np
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.problem import FiniteLP, IntArray
+from osilp_pyomo.scaling import Scaling
 
 # HiGHS' smallest feasibility tolerance. Exchange needs it: a row is called violated at 1e-9 of its
 # scale, which the default 1e-7 could leave in the LP's own answer.
@@ -52,37 +53,46 @@ class LPSolution:
 class HighsModel:
     """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows."""
 
-    def __init__(self, lp: FiniteLP, *, tee: bool = False, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, lp: FiniteLP, scaling: Scaling | None = None) -> None:
         self._lp = lp
         self._integer = lp.integer.copy()
+        self._scaling = Scaling.none(lp) if scaling is None else scaling
+        self._sizes = np.empty(0)  # what each row was divided by
         self._highs = highspy.Highs()
-        self._set("output_flag", tee)
+        self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         # The default relative gap of 1e-4 would let exchange stop on a wrong integer answer.
         self._set("mip_rel_gap", 1e-9)
         self._set("mip_abs_gap", 1e-9)
         self._set("mip_feasibility_tolerance", 1e-9)
-        for name, value in (options or {}).items():
-            self._set(name, value)
         self._pass(lp)
-        self.rows = len(lp.row_lower)
 
     def _set(self, name: str, value: Any) -> None:
         if self._highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS does not know the option {name!r} with the value {value!r}.")
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self._sizes)
+
     def _pass(self, lp: FiniteLP) -> None:
+        units = self._scaling.columns
+        matrix = (lp.matrix * units[None, :]).tocsr()
+        largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
+        self._sizes = _sizes(largest, lp.row_lower, lp.row_upper)
+        matrix.data /= np.repeat(self._sizes, np.diff(matrix.indptr))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = lp.columns, len(lp.row_lower)
         model.sense_ = highspy.ObjSense.kMaximize if lp.maximize else highspy.ObjSense.kMinimize
-        model.col_cost_, model.offset_ = lp.cost, lp.offset
-        model.col_lower_, model.col_upper_ = lp.column_lower, lp.column_upper
-        model.row_lower_, model.row_upper_ = lp.row_lower, lp.row_upper
+        model.col_cost_, model.offset_ = lp.cost * units / self._scaling.cost, 0.0
+        model.col_lower_, model.col_upper_ = lp.column_lower / units, lp.column_upper / units
+        model.row_lower_, model.row_upper_ = lp.row_lower / self._sizes, lp.row_upper / self._sizes
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = lp.matrix.indptr
-        model.a_matrix_.index_ = lp.matrix.indices
-        model.a_matrix_.value_ = lp.matrix.data
+        model.a_matrix_.start_ = matrix.indptr
+        model.a_matrix_.index_ = matrix.indices
+        model.a_matrix_.value_ = matrix.data
         if lp.integer.any():
             model.integrality_ = [
                 highspy.HighsVarType.kInteger if flag else highspy.HighsVarType.kContinuous for flag in lp.integer
@@ -92,23 +102,28 @@ class HighsModel:
 
     def add_rows(self, columns: IntArray, matrix: FloatArray, lower: FloatArray, upper: FloatArray) -> IntArray:
         """Append rows with coefficients ``matrix`` over ``columns``; return their numbers."""
-        kept = np.abs(matrix) > 0
+        scaled = matrix * self._scaling.columns[columns]
+        sizes = _sizes(np.abs(scaled).max(axis=1, initial=0.0), lower, upper)
+        scaled = scaled / sizes[:, None]
+        kept = scaled != 0
         starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
         indices = np.broadcast_to(columns, matrix.shape)[kept].astype(np.int32)
-        status = self._highs.addRows(len(matrix), lower, upper, len(indices), starts, indices, matrix[kept])
+        status = self._highs.addRows(
+            len(matrix), lower / sizes, upper / sizes, len(indices), starts, indices, scaled[kept]
+        )
         if status == highspy.HighsStatus.kError:
             raise SolverError("HiGHS refused new rows; look for coefficients that are nan or beyond 1e15.")
         numbers = np.arange(self.rows, self.rows + len(matrix))
-        self.rows += len(matrix)
+        self._sizes = np.concatenate([self._sizes, sizes])
         return numbers
 
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))
-        self.rows -= len(numbers)
+        self._sizes = np.delete(self._sizes, numbers)
 
     def fix(self, columns: IntArray, values: FloatArray) -> None:
-        """Fix columns at values and make them continuous, for the prices of an integer answer."""
+        """Fix integer columns at values and make them continuous, for the prices of an integer answer."""
         index = columns.astype(np.int32)
         self._highs.changeColsBounds(len(index), index, values, values)
         self._highs.changeColsIntegrality(len(index), index, np.zeros(len(index), dtype=np.uint8))
@@ -121,11 +136,11 @@ class HighsModel:
 
     def solve(self) -> LPSolution:
         """Solve from where the last solve ended."""
+        # Rows that are almost parallel can make the simplex go round in circles.
+        self._set("simplex_iteration_limit", 20_000 + 20 * (self._lp.columns + self.rows))
         self._highs.run()
-        if self._highs.getModelStatus() not in _STATUS:
-            # Numerical trouble on the way from an old basis: once more from the beginning.
-            self._highs.clearSolver()
-            self._highs.run()
+        if self._highs.getModelStatus() not in _STATUS or self._status() == "iteration_limit":
+            self._from_the_beginning()
         status = self._status()
         if status == "infeasible_or_unbounded":
             # Presolve could not tell; without it the simplex can.
@@ -141,14 +156,23 @@ class HighsModel:
                 nothing = np.inf if self._lp.maximize else -np.inf
             return LPSolution(status, nothing, nothing, iterations=iterations)
         found = self._highs.getSolution()
-        objective = float(info.objective_function_value)
-        x = np.array(found.col_value)
+        units, cost = self._scaling.columns, self._scaling.cost
+        x = units * np.array(found.col_value)
+        objective = self._lp.value(x)
         if self._integer.any():
             x[self._integer] = np.round(x[self._integer])
-            return LPSolution(status, objective, float(info.mip_dual_bound), x, iterations=iterations)
-        return LPSolution(
-            status, objective, objective, x, np.array(found.row_dual), np.array(found.col_dual), iterations
-        )
+            bound = float(info.mip_dual_bound) * cost + self._lp.offset
+            return LPSolution(status, self._lp.value(x), bound, x, iterations=iterations)
+        row_duals = np.array(found.row_dual) * cost / self._sizes
+        reduced_costs = np.array(found.col_dual) * cost / units
+        return LPSolution(status, objective, objective, x, row_duals, reduced_costs, iterations)
+
+    def _from_the_beginning(self) -> None:
+        """Solve once more without the old basis, by the interior point method, after numerical trouble."""
+        self._highs.clearSolver()
+        self._set("solver", "ipm")
+        self._highs.run()
+        self._set("solver", "choose")
 
     def _status(self) -> str:
         raw = self._highs.getModelStatus()
@@ -157,11 +181,12 @@ class HighsModel:
         return _STATUS[raw]
 
 
-def row_sizes(matrix: FloatArray) -> FloatArray:
-    """Largest coefficient of each row; 1 for a row of zeros.
+def _sizes(largest: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """What rows are divided by: their largest coefficient, as a power of two; 1 for a row of zeros.
 
-    HiGHS' tolerances are absolute: rows divided by their size make them mean the same for all rows.
+    HiGHS' tolerances are absolute: rows of size 1 make them mean the same for all rows. A row whose coefficients
+    vanish beside its limit is divided by a part of that limit instead.
     """
-    sizes: FloatArray = np.abs(matrix).max(axis=1, initial=0.0)
-    sizes[sizes == 0] = 1.0
-    return sizes
+    for limit in (lower, upper):
+        largest = np.maximum(largest, np.where(np.isfinite(limit), 1e-9 * np.abs(limit), 0.0))
+    return np.where(largest > 0, 2.0 ** np.round(np.log2(np.where(largest > 0, largest, 1.0))), 1.0)

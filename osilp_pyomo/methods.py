@@ -67,8 +67,8 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
             break
         missed = False
         for search, found, seen in zip(searches, outcome.found, checked.families, strict=True):
-            if seen.violation > max(10 * options.tolerance * found.scale, 2 * max(0.0, found.worst)):
-                search.learn(seen.worst[None])
+            if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
+                search.learn(np.unique([seen.worst, seen.worst_scaled], axis=0))
                 missed = True
         wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
         if not missed and not (wide and outcome.repaired and exchange.tighten(0.01)):
@@ -85,7 +85,8 @@ def by_grid(problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: Excha
     outcome = Exchange(problem, searches, options).run()
     checked = None
     if outcome.x is not None:
-        checked = _audit_bound(problem, outcome.x, _atoms(outcome), outcome.core_duals)
+        seen = [laid.points for laid in grids]
+        checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
     return _solved(outcome, outcome.bound, problem.families, checked, _grid_price)
 
 
@@ -105,7 +106,7 @@ def by_projection(problem: SemiInfiniteLP, functionals: Sequence[Functionals], o
         )
         atoms = [(price.points, price.masses) for price in prices]
     core_duals = None if priced.row_duals is None else priced.row_duals[: len(problem.core.row_lower)]
-    checked = _audit_bound(problem, solution.x, atoms, core_duals)
+    checked = _audit_bound(problem, solution.x, [phi.points for phi in functionals], atoms, core_duals)
     test_violation = max((part.violation(solution.x) for part in rows), default=0.0)
     point = Point(solution.x, checked, prices, core_duals, priced.reduced_costs, False, test_violation)
     return Solved(solution.status, problem.core.value(solution.x), solution.bound, point, count, found.memory)
@@ -129,8 +130,7 @@ def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Pr
 
     The dual equations hold at the joined atoms up to the square of their distance.
     """
-    carrying = np.abs(duals) > 1e-12 * max(1.0, float(np.abs(duals).max(initial=0.0)))
-    points, duals = points[carrying], duals[carrying]
+    points, duals = _carrying(points, duals)
     if len(points):
         points, duals, _ = cluster_means(points, duals, family.domain.width, _SAME_ATOM)
     masses = family.user_masses(points, duals)
@@ -138,7 +138,14 @@ def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Pr
 
 
 def _grid_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
+    points, duals = _carrying(points, duals)
     return atomic_price(family.name, family.domain, points, duals, family.templates)
+
+
+def _carrying(points: FloatArray, duals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points with a price; duals a million million times smaller than the largest are the simplex's rounding."""
+    kept = np.abs(duals) > 1e-12 * float(np.abs(duals).max(initial=0.0))
+    return points[kept], duals[kept]
 
 
 def _atoms(outcome: Outcome) -> list[tuple[FloatArray, FloatArray]] | None:
@@ -163,12 +170,16 @@ def _safe_bound(problem: SemiInfiniteLP, bound: float, checked: Audit | None) ->
 def _audit_bound(
     problem: SemiInfiniteLP,
     x: FloatArray,
+    seen: Sequence[FloatArray],
     atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
     core_duals: FloatArray | None,
 ) -> Audit:
-    """Audit an answer whose rows hold on a grid or on test functions only: look between them too."""
+    """Audit an answer whose rows hold on a grid or on test functions only: look between their points too."""
     families = [compactify(family) for family in problem.families]
-    near = [_worst_on_continuum(family, x) for family in families]
+    near = [
+        _worst_on_continuum(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
+        for family, bounded, points in zip(problem.families, families, seen, strict=True)
+    ]
     return audit(_integers_fixed(problem, x), x, near, atoms, core_duals, families)
 
 
@@ -181,16 +192,16 @@ def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
     return SemiInfiniteLP(replace(core, column_lower=lower, column_upper=upper), problem.families)
 
 
-def _worst_on_continuum(family: Family, x: FloatArray) -> FloatArray:
-    """A point (1, d) where a family is violated most, as far as an audit and a climb can see."""
-    seen = audit_family(family, x)
-    start = seen.worst[None]
-    top, _ = polish(
+def _worst_on_continuum(family: Family, x: FloatArray, near: FloatArray | None) -> FloatArray:
+    """Points where a family is violated most, as far as an audit and a climb can see."""
+    seen = audit_family(family, x, near)
+    starts = np.unique([seen.worst, seen.worst_scaled], axis=0)
+    tops, _ = polish(
         lambda at: family.excess(at, x),
         family.domain,
-        start,
-        family.excess(start, x),
+        starts,
+        family.excess(starts, x),
         step=seen.points ** (-1 / family.domain.dimension),
-        flat=1e-15 * seen.scale,
+        flat=1e-15 * family.scale(starts, x),
     )
-    return top
+    return tops

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyomo.environ as pyo
 from tqdm import tqdm
 
 from osilp_pyomo.choices import lay_bases, lay_grids
@@ -86,16 +88,18 @@ def solve(
     started = time.monotonic()
     if method not in METHODS:
         raise OptionError(f"solve: method must be one of {', '.join(METHODS)} (got {method!r}).")
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise OptionError(f"solve: tolerance must be a number > 0 (got {tolerance!r}).")
-    if time_limit is not None and not time_limit > 0:
+    if not isinstance(tolerance, Real) or not 0 < tolerance < 1:
+        raise OptionError(f"solve: tolerance must be a number between 0 and 1 (got {tolerance!r}).")
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise OptionError(f"solve: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
-    if iteration_limit < 1:
-        raise OptionError(f"solve: iteration_limit must be at least 1 (got {iteration_limit!r}).")
+    if not isinstance(iteration_limit, int) or iteration_limit < 1:
+        raise OptionError(f"solve: iteration_limit must be a whole number >= 1 (got {iteration_limit!r}).")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
     if grid is not None and method == "exchange":
         raise OptionError("solve: method='exchange' works on the continuum and takes no grid=; use 'discretized'.")
+    if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
+        raise ModelError(f"solve: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
     if not model.is_constructed():
         raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
     traced = trace_model(model)
@@ -120,7 +124,7 @@ def solve(
 
 def _result(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:
     status = solved.status
-    if status == "optimal" and (complaint := _complaint(method, solved)):
+    if status == "optimal" and (complaint := _complaint(method, problem, solved)):
         status = "inaccurate"
         warn_user(f"{method}: the answer is less accurate than it should be: {complaint}.", AccuracyWarning)
     return Result(
@@ -160,18 +164,20 @@ def _answer(problem: SemiInfiniteLP, point: Point) -> Answer:
     )
 
 
-def _complaint(method: str, solved: Solved) -> str | None:
+def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | None:
     """What, if anything, is wrong with an answer that its method calls optimal."""
     if solved.point is None:
         return None
+    # An objective measured in billionths is to be as accurate as one measured in units.
+    problem_size = min(1.0, float(np.abs(problem.core.cost * solved.point.x).max(initial=0.0)) or 1.0)
     seen = solved.point.audit
-    size = 1 + abs(solved.objective)
-    if seen.ordinary_violation > FEASIBLE * (1 + float(np.abs(solved.point.x).max(initial=0.0))):
-        return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g}"
+    size = problem_size + abs(solved.objective)
+    if seen.ordinary_violation > FEASIBLE:
+        return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g} of its size"
     if method == "exchange":
-        relative = max((look.relative for look in seen.families), default=0.0)
-        if relative > FEASIBLE:
-            return f"the audit found a relative violation of {relative:.2g}"
+        scaled = max((look.scaled for look in seen.families), default=0.0)
+        if scaled > FEASIBLE:
+            return f"the audit found a row violated by {scaled:.2g} of its size"
         if abs(solved.objective - solved.bound) > FEASIBLE * size:
             return f"objective {solved.objective:.10g} and bound {solved.bound:.10g} are apart"
     if np.isfinite(seen.gap) and seen.gap > FEASIBLE * size:

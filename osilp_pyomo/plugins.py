@@ -195,7 +195,7 @@ class _ToFiniteRows(Transformation):
 
     def get_transformed_constraints(self, family: Any) -> Any:
         """The Constraint that holds the rows of a family; the newest, if it was transformed again."""
-        for block in reversed(list(family.model().component_objects(pyo.Block, descend_into=False))):
+        for block in reversed(list(family.model().component_objects(pyo.Block, descend_into=True))):
             for constraint, data, _ in _sources(block):
                 if data is family:
                     return constraint

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import Domain, FloatArray, on_points
 from osilp_pyomo.errors import PriceError
-from osilp_pyomo.grids import default_grid
+from osilp_pyomo.grids import tensor_points
 from osilp_pyomo.problem import TermGroup
+
+# Points along each axis that stand for one smoothed atom, by dimension.
+_SHARES = {1: 201, 2: 25, 3: 9, 4: 5}
 
 
 class Price(ABC):
@@ -77,8 +80,14 @@ class Price(ABC):
             )
         costs: dict[str, Any] = {}
         for group in templates:
+            cost = self._cost(group, theta)
             for variable in group.variables:
-                costs[variable] = costs.get(variable, 0.0) + self._cost(group, theta)
+                if variable in costs and not np.allclose(costs[variable], cost, rtol=1e-9, atol=0):
+                    raise PriceError(
+                        f"The price of '{self.family}' cannot be asked for one arrival: the columns of '{variable}' "
+                        "have several forms; use integrate(h) with the column as a function h."
+                    )
+                costs[variable] = cost
         return next(iter(costs.values())) if len(costs) == 1 else costs
 
     def _cost(self, group: TermGroup, theta: dict[str, ArrayLike]) -> Any:
@@ -156,10 +165,8 @@ class AtomicPrice(Price):
         if not self.domain.bounded:
             raise PriceError(f"The price of '{self.family}' cannot be smoothed on the unbounded index {self.domain}.")
         density = _Gaussians(self.domain, self.points, self.masses, width)
-        laid = default_grid(self.domain.dimension).on(self.domain)
-        return DensityPrice(
-            self.family, self.domain, laid.points, laid.weights * density(laid.points), density, self.templates
-        )
+        points, masses = density.quadrature()
+        return DensityPrice(self.family, self.domain, points, masses, density, self.templates)
 
     def __repr__(self) -> str:
         return f"{len(self.masses)} atoms on {self.domain} for '{self.family}', total {self.total:.6g}"
@@ -226,20 +233,45 @@ class _Combination:
 
 @dataclass(frozen=True, eq=False)
 class _Gaussians:
-    """Density of smoothed atoms."""
+    """Density of smoothed atoms: Gaussians cut at the domain's ends, each with the mass of its atom."""
 
     domain: Domain
     centres: FloatArray
     masses: FloatArray
     width: float
 
+    def _quantiles(self, centre: FloatArray) -> FloatArray:
+        """Points that stand for equal shares of one Gaussian within the domain."""
+        dimension = self.domain.dimension
+        shares = (np.arange(_SHARES.get(dimension, 3)) + 0.5) / _SHARES.get(dimension, 3)
+        low, high = (ndtr((end - centre) / self.width) for end in (self.domain.lower, self.domain.upper))
+        axes = [
+            centre[axis] + self.width * ndtri(low[axis] + shares * (high[axis] - low[axis]))
+            for axis in range(dimension)
+        ]
+        points = np.clip(tensor_points(axes), self.domain.lower, self.domain.upper)
+        return points if self.domain.inside is None else points[self.domain.inside(points)]
+
+    def quadrature(self) -> tuple[FloatArray, FloatArray]:
+        """Points and masses whose sum is exactly that of the atoms."""
+        places, masses = [np.empty((0, self.domain.dimension))], [np.empty(0)]
+        for centre, mass in zip(self.centres, self.masses, strict=True):
+            points = self._quantiles(centre)
+            if not len(points):
+                points = centre[None]
+            places.append(points)
+            masses.append(np.full(len(points), mass / len(points)))
+        return np.concatenate(places), np.concatenate(masses)
+
     def __call__(self, points: FloatArray) -> FloatArray:
         result = np.zeros(len(points))
+        full = _SHARES.get(self.domain.dimension, 3) ** self.domain.dimension
         for centre, mass in zip(self.centres, self.masses, strict=True):
             z = (points - centre) / self.width
-            inside = np.prod(
-                ndtr((self.domain.upper - centre) / self.width) - ndtr((self.domain.lower - centre) / self.width)
-            )
+            low, high = (ndtr((end - centre) / self.width) for end in (self.domain.lower, self.domain.upper))
+            inside = np.prod(high - low)
+            if self.domain.inside is not None:
+                inside *= max(1, len(self._quantiles(centre))) / full
             norm = (np.sqrt(2 * np.pi) * self.width) ** self.domain.dimension * inside
             result += mass * np.exp(-(z**2).sum(axis=1) / 2) / norm
         return result
@@ -259,9 +291,6 @@ def projected_price(
 def atomic_price(
     family: str, domain: Domain, points: FloatArray, duals: FloatArray, templates: Sequence[TermGroup] = ()
 ) -> AtomicPrice:
-    """Price atoms sorted by index, those without mass left out."""
-    # Duals of this size are rounding of the simplex, not prices.
-    kept = np.abs(duals) > 1e-12 * max(1.0, float(np.abs(duals).max(initial=0.0)))
-    points, duals = points[kept], duals[kept]
+    """Price atoms sorted by index."""
     order = np.lexsort(points.T[::-1]) if len(points) else np.empty(0, dtype=int)
     return AtomicPrice(family, domain, points[order], duals[order], templates)

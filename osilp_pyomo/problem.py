@@ -205,12 +205,14 @@ class Family:
         """Blocks of coefficients, each checked to hold finite numbers only."""
         for columns, at, block in self.rows.blocks(points):
             # A sum is not finite as soon as one entry is not, and costs one pass without temporaries.
-            if not np.isfinite(block.sum()) and not np.all(np.isfinite(block)):
+            with np.errstate(all="ignore"):
+                suspicious = not np.isfinite(block.sum())
+            if suspicious and not np.all(np.isfinite(block)):
                 column, k = np.argwhere(~np.isfinite(block))[0]
                 raise DataError(
                     f"SemiInfiniteConstraint '{self.name}': the coefficient of {self.column_names[columns[column]]} "
-                    f"is {block[column, k]} at {self.domain.describe(points[at][k])}; keep the rule finite on "
-                    f"{self.domain}, or leave such points out by 'where'."
+                    f"is {block[column, k]} at {self._describe(points[at][k])}; keep the rule finite on "
+                    f"{self.user_domain}, or leave such points out by 'where'."
                 )
             yield columns, at, block
 
@@ -223,10 +225,13 @@ class Family:
                 k = int(np.argmax(bad))
                 raise DataError(
                     f"SemiInfiniteConstraint '{self.name}': the {side}-hand side is {limit[k]} at "
-                    f"{self.domain.describe(points[k])}; keep the rule finite on {self.domain}, or leave such points "
+                    f"{self._describe(points[k])}; keep the rule finite on {self.user_domain}, or leave such points "
                     "out by 'where'."
                 )
         return lower, upper
+
+    def _describe(self, point: FloatArray) -> str:
+        return self.user_domain.describe(self.user_points(point[None])[0])
 
     def _positions(self, columns: IntArray) -> IntArray | slice:
         """Where columns stand in ``rows.columns``: a slice where it can be, which numpy copies faster."""
@@ -243,6 +248,13 @@ class Family:
             result[self._positions(columns), at] = block
         return result.T
 
+    def matrix_unchecked(self, points: FloatArray) -> FloatArray:
+        """The same with whatever the formulas give, finite or not."""
+        result = np.empty((len(self.rows.columns), len(points)))
+        for columns, at, block in self.rows.blocks(points):
+            result[self._positions(columns), at] = block
+        return result.T
+
     def activity(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """Value of the row's left-hand side at the points."""
         result = np.zeros(len(points))
@@ -250,11 +262,21 @@ class Family:
             result[at] += x[columns] @ block
         return result
 
+    def size(self, points: FloatArray, x: FloatArray) -> FloatArray:
+        """Sum of the absolute terms of the row at the points: what its value is the difference of."""
+        result = np.zeros(len(points))
+        absolute = np.abs(x)
+        for columns, at, block in self.blocks(points):
+            result[at] += absolute[columns] @ np.abs(block)
+        return result
+
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """By how much the row is overrun at each point; negative where there is room."""
-        lower, upper = self.limits(points)
-        activity = self.activity(points, x)
-        return np.maximum(activity - upper, lower - activity)
+        return excess_of(self.activity(points, x), *self.limits(points))
+
+    def scale(self, points: FloatArray, x: FloatArray) -> FloatArray:
+        """What violations of the row at each point are measured by; see :func:`violation_scale`."""
+        return violation_scale(self.activity(points, x), self.size(points, x), *self.limits(points))
 
     def project(self, functionals: Functionals) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Phi'A over ``rows.columns`` (q, n), Phi'lower and Phi'upper; chunk by chunk."""
@@ -268,6 +290,23 @@ class Family:
             # A test function that meets a point without a limit has none.
             limits.append(np.where(functionals.matrix.T @ missing.astype(float) > 0, none, projected))
         return result.T, limits[0], limits[1]
+
+
+def excess_of(activity: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """By how much limits are overrun; a large negative number, not infinity, where there are none."""
+    return np.maximum(np.maximum(activity - upper, lower - activity), -1e300)
+
+
+def violation_scale(activity: FloatArray, size: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """The size of a row where it is compared: its value or limit, and a little of its terms.
+
+    Where value and limit are both near zero a violation is measured by a thousandth of the absolute terms, so
+    that a tolerance of 1e-9 stays a thousand times above their rounding.
+    """
+    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (lower, upper)]
+    scale: FloatArray = np.maximum(np.abs(activity), np.maximum(*limits)) + 1e-3 * size
+    # A row of zeros can be violated by its limit only.
+    return np.where(scale > 0, scale, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,15 +335,16 @@ class FiniteLP:
         return float(self.cost @ x + self.offset)
 
     def violation(self, x: FloatArray) -> float:
-        """Largest violation of an ordinary row or bound at x."""
-        activity = self.matrix @ x
-        parts = [
-            activity - self.row_upper,
-            self.row_lower - activity,
-            x - self.column_upper,
-            self.column_lower - x,
-        ]
-        return float(max(0.0, *(part.max() for part in parts if part.size)))
+        """Largest violation of an ordinary row or bound at x, as a share of that row's or bound's size."""
+        activity, size = self.matrix @ x, abs(self.matrix) @ np.abs(x)
+        worst = 0.0
+        for value, terms, lower, upper in (
+            (activity, size, self.row_lower, self.row_upper),
+            (x, np.abs(x), self.column_lower, self.column_upper),
+        ):
+            excess = np.maximum(value - upper, lower - value)
+            worst = max(worst, float(np.max(excess / violation_scale(value, terms, lower, upper), initial=0.0)))
+        return worst
 
 
 @dataclass(frozen=True, eq=False)

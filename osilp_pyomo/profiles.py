@@ -80,6 +80,13 @@ class CurveStack:
         )
         return cls(curves, np.stack([curve.values for curve in curves]) if alike else None)  # type: ignore[union-attr]
 
+    def common_knots(self) -> tuple[FloatArray, ...]:
+        """Knots along each axis where all curves share them; none where they do not."""
+        first = self.curves[0]
+        if isinstance(first, Table):
+            return first.knots if self._values is not None else tuple(np.empty(0) for _ in first.knots)
+        return tuple(np.empty(0) for _ in range(first.dimension))
+
     def __getitem__(self, part: slice) -> CurveStack:
         return CurveStack(self.curves[part], None if self._values is None else self._values[part])
 

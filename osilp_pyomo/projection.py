@@ -13,8 +13,9 @@ import numpy as np
 
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.highs import HighsModel, LPSolution, row_sizes
+from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP
+from osilp_pyomo.scaling import scaling_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +60,9 @@ def solve_projected(
     fix_integers: bool = False,
 ) -> ProjectedSolution:
     """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
-    model = HighsModel(problem.core)
-    numbers, scales = [], []
-    for part in rows:
-        scale = row_sizes(part.matrix)
-        numbers.append(
-            model.add_rows(
-                part.family.rows.columns, part.matrix / scale[:, None], part.lower / scale, part.upper / scale
-            )
-        )
-        scales.append(scale)
+    scaling = scaling_for(problem, [part.functionals.points for part in rows])
+    model = HighsModel(problem.core, scaling)
+    numbers = [model.add_rows(part.family.rows.columns, part.matrix, part.lower, part.upper) for part in rows]
     if time_limit is not None:
         model.limit_time(time_limit)
     solution = priced = model.solve()
@@ -78,7 +72,7 @@ def solve_projected(
         priced = model.solve()
     duals = None
     if priced.row_duals is not None:
-        duals = tuple(priced.row_duals[at] / scale for at, scale in zip(numbers, scales, strict=True))
+        duals = tuple(priced.row_duals[at] for at in numbers)
     # Phi, its points, the projected rows and HiGHS' copy of them, and one block with two temporaries.
     memory = 3 * 8 * BLOCK_SIZE
     for part in rows:

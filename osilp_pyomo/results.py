@@ -146,7 +146,7 @@ class Result:
 
     @property
     def relative_violation(self) -> Any:
-        """The same, each violation divided by max(|b(u)|, mean of |b|)."""
+        """The same, each violation divided by max(|b(u)|, median of |b|)."""
         return self._answer("violation").relative_violation.bare()
 
     @property
@@ -176,8 +176,10 @@ class Result:
 
     @property
     def feasible(self) -> bool:
-        """Whether no row is violated by more than 1e-6, relative to max(|b(u)|, mean of |b|)."""
-        return self.answer is not None and max(self.answer.relative_violation.values(), default=0.0) <= FEASIBLE
+        """Whether no row is violated by more than 1e-6 of its own size at that point."""
+        if self.answer is None:
+            return False
+        return max((look.scaled for look in self.audit.families), default=0.0) <= FEASIBLE
 
     def dual(self, constraint: Any) -> float:
         """Dual of an ordinary constraint, d objective / d right-hand side."""
@@ -191,13 +193,14 @@ class Result:
     def load(self, model: Any) -> None:
         """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""
         found = self._answer("values")
-        variables = [model.find_component(name) for name in found.values.index]
+        root = model.model()
+        variables = [root.find_component(name) for name in found.values.index]
         for name, variable in zip(found.values.index, variables, strict=True):
             if variable is None:
                 raise ModelError(
                     f"The model has no variable '{name}'; load the result into the model it was solved for."
                 )
-        rows = [] if found.duals is None else [model.find_component(name) for name in found.duals.index]
+        rows = [] if found.duals is None else [root.find_component(name) for name in found.duals.index]
         self.load_into(model, variables, rows)
 
     def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
@@ -208,9 +211,12 @@ class Result:
             variable.stale = False
         for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):
             suffix = model.component(name)
-            if numbers is None or suffix is None or suffix.ctype.__name__ != "Suffix" or not suffix.import_enabled():
+            if suffix is None or suffix.ctype.__name__ != "Suffix" or not suffix.import_enabled():
                 continue
-            suffix.update(zip(components, numbers.tolist(), strict=True))
+            # Numbers of an earlier solve must not pass for those of this one.
+            suffix.clear()
+            if numbers is not None:
+                suffix.update(zip(components, numbers.tolist(), strict=True))
 
     def __str__(self) -> str:
         lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]

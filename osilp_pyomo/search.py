@@ -22,7 +22,7 @@ from scipy.stats import qmc
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import Family, IntArray
+from osilp_pyomo.problem import Family, IntArray, excess_of
 
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
@@ -41,16 +41,21 @@ _ROUNDS = 120
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Local maximizers of the excess, the worst first; ``scale`` is the size of the row's terms there."""
+    """Local maximizers of the excess, the worst first; ``scale`` is what each is to be measured by."""
 
     points: FloatArray
     excess: FloatArray
-    scale: float
+    scale: FloatArray
 
     @property
     def worst(self) -> float:
         """Largest excess found; negative where the row has room everywhere."""
         return float(self.excess[0])
+
+    @property
+    def relative(self) -> float:
+        """Largest excess relative to the scale at its point."""
+        return float(np.max(self.excess / self.scale))
 
 
 class Search(ABC):
@@ -79,17 +84,18 @@ class Search(ABC):
         """Bytes held for the scan."""
         return self.points.nbytes + self.neighbours.nbytes + (0 if self._matrix is None else self._matrix.nbytes)
 
-    def _scan(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Excess at the scan points, and the size of the terms that it is the difference of."""
+    def _scan(self, x: FloatArray) -> FloatArray:
+        """Excess at the scan points."""
         if self._cacheable and self._matrix is None:
             self._matrix = self.family.matrix(self.points)
         if self._matrix is not None:
             activity = self._matrix @ x[self.family.rows.columns]
         else:
             activity = self.family.activity(self.points, x)
-        limits = [limit[np.isfinite(limit)] for limit in (self.lower, self.upper)]
-        scale = max(float(np.abs(part).max(initial=0.0)) for part in (activity, *limits))
-        return np.maximum(activity - self.upper, self.lower - activity), scale or 1.0
+        return excess_of(activity, self.lower, self.upper)
+
+    def _found(self, points: FloatArray, excess: FloatArray, x: FloatArray) -> Found:
+        return Found(points, excess, self.family.scale(points, x))
 
     @abstractmethod
     def worst(self, x: FloatArray) -> Found:
@@ -104,9 +110,9 @@ class FiniteSearch(Search):
     """Over the points of a grid, and no others."""
 
     def worst(self, x: FloatArray) -> Found:
-        excess, scale = self._scan(x)
+        excess = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["traced"]]
-        return Found(self.points[peaks], excess[peaks], scale)
+        return self._found(self.points[peaks], excess[peaks], x)
 
     def learn(self, points: FloatArray) -> None:
         """A grid stays what it is."""
@@ -124,7 +130,7 @@ class ContinuumSearch(Search):
         self._lay(np.concatenate([self.points, points]))
 
     def worst(self, x: FloatArray) -> Found:
-        excess, scale = self._scan(x)
+        excess = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)
         # Between scan points a smooth row rises above its peak by less than it falls to the neighbours.
         rise = np.abs(excess[peaks, None] - excess[self.neighbours[peaks]]).max(axis=1)
@@ -137,12 +143,12 @@ class ContinuumSearch(Search):
             self.points[peaks],
             excess[peaks],
             step=0.5 / len(self.points) ** (1 / self.family.domain.dimension),
-            flat=1e-15 * scale,
+            flat=1e-15 * self.family.scale(self.points[peaks], x),
         )
         order = np.argsort(-values, kind="stable")
         points, values = points[order], values[order]
         kept = apart(points / self.family.domain.width, 1e-8)
-        return Found(points[kept], values[kept], scale)
+        return self._found(points[kept], values[kept], x)
 
 
 def scan_points(domain: Domain, columns: int) -> FloatArray:
@@ -222,7 +228,7 @@ def polish(
     values: FloatArray,
     *,
     step: float,
-    flat: float,
+    flat: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Climb from every start to a local maximum within the domain; all starts advance together.
 
@@ -230,8 +236,8 @@ def polish(
     ----------
     step : float
         First step in units of the domain's width.
-    flat : float
-        A change of the function that counts as none.
+    flat : array
+        For each start, a change of the function that counts as none.
     """
     dimension = domain.dimension
     random = np.random.default_rng(0)
@@ -277,7 +283,7 @@ def polish(
         steps[going[~better]] *= shrink
         steps = np.minimum(steps, 0.25)
         frames[going] = _boundary_frames(frames[going], displacement, pulled)
-        going = going[(steps[going] > _SMALLEST_STEP) & (change > flat)]
+        going = going[(steps[going] > _SMALLEST_STEP) & (change > flat[going])]
     return points, best
 
 
@@ -324,7 +330,9 @@ def _newton(
     values, vectors = np.linalg.eigh(scaled)
     values = -np.maximum(np.abs(values), 1e-12 * np.abs(values).max(axis=1, keepdims=True) + 1e-300)
     slopes = np.einsum("kij,ki->kj", vectors, np.nan_to_num(slope * reach[:, None], posinf=0.0, neginf=0.0))
-    step = -np.einsum("kij,kj->ki", vectors, slopes / values)
+    with np.errstate(over="ignore"):
+        along_axes = np.clip(slopes / values, -1e3, 1e3)
+    step = -np.einsum("kij,kj->ki", vectors, along_axes)
     return np.einsum("ki,kid->kd", np.clip(step, -4, 4) * reach[:, None], frames)
 
 

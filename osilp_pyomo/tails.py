@@ -18,6 +18,8 @@ from osilp_pyomo.problem import Family, IntArray, Rows, TermGroup, TracedRows
 
 # t is kept this far from the ends that stand for infinity.
 _END = 1e-9
+# Up to so many scales from the finite end, or from zero, the scan has four points a scale.
+_NEAR = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,16 @@ class Compactification:
             def predicate(points: FloatArray) -> BoolArray:
                 return inside(self.outward(points))
 
-        marks = tuple(self.inward(each, axis) for axis, each in enumerate(self.domain.marks))
-        return Domain(self.domain.names, lower, upper, predicate, marks)
+        marks = []
+        for axis, each in enumerate(self.domain.marks):
+            if open_axis[axis] and self.domain.dimension == 1:
+                # Far from the origin the box is coarse: look for features of unit width there too.
+                low, high = self.domain.lower[axis], self.domain.upper[axis]
+                origin = low if np.isfinite(low) else high if np.isfinite(high) else 0.0
+                near = origin + self.scale[axis] * np.linspace(-_NEAR, _NEAR, 8 * _NEAR + 1)
+                each = np.unique(np.concatenate([each, near[(near >= low) & (near <= high)]]))
+            marks.append(self.inward(each, axis))
+        return Domain(self.domain.names, lower, upper, predicate, tuple(marks))
 
 
 class _NormalisedRows(Rows):
@@ -92,6 +102,7 @@ class _NormalisedRows(Rows):
         """What the row at each point of the box is divided by."""
         outward = self._compact.outward(points)
         result = np.ones(len(points))
+        # What is not a finite number far out is found, and named, by whoever asked for the rows.
         for limit in self._rows.limits(outward):
             result = np.where(np.isfinite(limit), np.maximum(result, np.abs(limit)), result)
         for _, at, block in self._rows.blocks(outward):
@@ -101,12 +112,15 @@ class _NormalisedRows(Rows):
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
         size = self.size(points)
         for columns, at, block in self._rows.blocks(self._compact.outward(points)):
-            yield columns, at, block / size[at]
+            with np.errstate(all="ignore"):
+                scaled = block / size[at]
+            yield columns, at, scaled
 
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         size = self.size(points)
         lower, upper = self._rows.limits(self._compact.outward(points))
-        return lower / size, upper / size
+        with np.errstate(all="ignore"):
+            return lower / size, upper / size
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,11 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.set import SetData
 from pyomo.core.expr import relational_expr as relational
+from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from pyomo.dae import ContinuousSet, DerivativeVar, Integral
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
+from scipy.stats import qmc
 
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray, PointFunction
@@ -31,8 +33,9 @@ from osilp_pyomo.problem import (
 )
 from osilp_pyomo.profiles import Profile
 
-# Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted.
-_CHECKED_COLUMNS = 256
+# Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
+# evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
+_CHECKED_COLUMNS, _CHECKED_TERMS = 256, 4000
 # Kinks and jumps are looked for one by one up to this many; beyond, the scan is as fine as they are.
 _SWITCH_POINTS = 400
 
@@ -73,23 +76,24 @@ def trace_model(model: Any) -> TracedModel:
 def _trace_model(model: Any) -> TracedModel:
     _refuse_foreign_components(model)
     families = tuple(semi_infinite_families(model))
-    columns = _Columns()
+    columns = _Columns(model)
     objective = _objective(model)
     cost = LinearTerms()
     if objective is not None:
         cost = linear_terms(objective.expr, f"Objective '{objective.name}'")
-    columns.register(cost)
+        columns.register(cost, f"Objective '{objective.name}'")
     constraints, relations = [], []
     for constraint in _ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
-        terms = linear_terms(body, f"Constraint '{constraint.name}'")
-        columns.register(terms)
+        what = f"Constraint '{constraint.name}'"
+        terms = linear_terms(body, what)
+        columns.register(terms, what)
         constraints.append(constraint)
         relations.append((lower, terms, upper))
     relation_terms = [_relation_terms(family, family.trace) for family in families]
-    for row in relation_terms:
+    for family, row in zip(families, relation_terms, strict=True):
         if row is not None:
-            columns.register(row.body)
+            columns.register(row.body, f"SemiInfiniteConstraint '{family.name}'")
     names = Names(columns.variables)
     domains = [_domain(family) for family in families]
     compiled = [
@@ -110,15 +114,27 @@ def _trace_model(model: Any) -> TracedModel:
 class _Columns:
     """The variables of the problem in the order in which they were met."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Any) -> None:
+        self.root = model.model()
         self.variables: list[Any] = []
         self.of: dict[int, int] = {}
 
-    def register(self, terms: LinearTerms) -> None:
+    def register(self, terms: LinearTerms, what: str) -> None:
+        foreign = self.foreign(terms)
+        if foreign is not None:
+            raise ModelError(
+                f"{what}: it uses the variable '{foreign.name}' of another model (a rule that names the model it was "
+                "written for, and not its first argument, does that in a clone); use the rule's own model."
+            )
         for key, variable in terms.variables.items():
             if key not in self.of:
                 self.of[key] = len(self.variables)
                 self.variables.append(variable)
+
+    def foreign(self, terms: LinearTerms) -> Any:
+        """A variable of another model among the terms, or None."""
+        owners = {id(variable.parent_component()): variable for variable in terms.variables.values()}
+        return next((variable for variable in owners.values() if variable.model() is not self.root), None)
 
     def register_all(self, model: Any) -> None:
         for variable in model.component_data_objects(pyo.Var, active=True, descend_into=True):
@@ -161,6 +177,12 @@ def _refuse_foreign_components(model: Any) -> None:
             f"{kind.__name__} '{components[0].name}': the model holds an active {kind.__name__}, which is not linear "
             f"programming; {hint}."
         )
+    for each in model.component_objects(DerivativeVar, descend_into=True):
+        if not each.is_fully_discretized():
+            raise ModelError(
+                f"DerivativeVar '{each.name}': its derivative is not discretized, so that it would be a free variable; "
+                "discretize it with pyomo.dae first."
+            )
 
 
 def _objective(model: Any) -> Any:
@@ -174,7 +196,22 @@ def _objective(model: Any) -> Any:
 def _ordinary_constraints(model: Any) -> Iterator[Any]:
     for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
         if not isinstance(constraint, SemiInfiniteConstraintData):
+            _refuse_continuous_index(constraint)
             yield constraint
+
+
+def _refuse_continuous_index(constraint: Any) -> None:
+    """Refuse an ordinary Constraint over a ContinuousSet that was never discretized: it has rows at two points."""
+    owner = constraint.parent_component()
+    if not owner.is_indexed() or constraint is not next(iter(owner.values())):
+        return
+    for part in owner.index_set().subsets(expand_all_set_operators=False):
+        if isinstance(part, ContinuousSet) and not part.get_discretization_info():
+            raise ModelError(
+                f"Constraint '{owner.name}': it is indexed by the continuous set '{part.name}', of which it sees "
+                f"{len(part)} points only; declare it as a SemiInfiniteConstraint, or discretize it with pyomo.dae "
+                "first."
+            )
 
 
 def _core_lp(
@@ -228,8 +265,8 @@ def _bounds(variable: Any) -> tuple[float, float]:
     return (-np.inf if low is None else low), (np.inf if high is None else high)
 
 
-def _number(expression: Any, what: str) -> float:
-    """Value of a coefficient; None, nan and infinity are refused."""
+def _number(expression: Any, what: str, infinite: bool = False) -> float:
+    """Value of a coefficient; None and nan are refused, and infinity unless it is a limit."""
     if expression.__class__ in native_numeric_types:
         number: Any = float(expression)
     else:
@@ -238,7 +275,7 @@ def _number(expression: Any, what: str) -> float:
         missing = next((leaf for leaf in _leaves(expression) if leaf(exception=False) is None), None)
         name = str(expression) if missing is None else missing.name
         raise DataError(f"{what}: '{name}' has no value; give it one before solving.")
-    if not np.isfinite(number):
+    if np.isnan(number) or (np.isinf(number) and not infinite):
         raise DataError(f"{what}: the coefficient {expression} is {number}; every coefficient must be a finite number.")
     return float(number)
 
@@ -247,7 +284,7 @@ def _leaves(expression: Any) -> Iterator[Any]:
     stack = [expression]
     while stack:
         node = stack.pop()
-        if node.__class__ in native_numeric_types:
+        if node is None or node.__class__ in native_numeric_types:
             continue
         if node.is_expression_type():
             stack.extend(node.args)
@@ -343,6 +380,7 @@ def _family(
 ) -> Family:
     if rows is not None:
         return Family(data.name, _with_switch_points(domain, rows), rows, names, "traced")
+    _refuse_moody_rule(data, columns, domain)
     called = SampledRows(np.arange(len(columns.variables)), lambda point: _sampled_row(data, point, columns))
     return Family(data.name, domain, called, names, "sampled")
 
@@ -359,8 +397,8 @@ def _traced_rows(
         # The rule may have read a Param's value when it was traced: trace it again with today's.
         fresh, _ = data.parent_component()._trace(data.index(), data.name)
         again = _relation_terms(data, fresh)
-        if again is not None:
-            columns.register(again.body)
+        if again is not None and columns.foreign(again.body) is None:
+            columns.register(again.body, f"SemiInfiniteConstraint '{data.name}'")
             rows = _compile(data, again, columns)
             if _disagreement(data, rows, columns, domain, names) is None:
                 return rows
@@ -396,47 +434,79 @@ def _sampled_row(
     row = _relation_terms(data, data.at(*map(float, point)))
     assert row is not None
     what = f"SemiInfiniteConstraint '{data.name}'"
-    lower = -np.inf if row.lower is None else sum(_number(term, what) for term in row.lower)
-    upper = np.inf if row.upper is None else sum(_number(term, what) for term in row.upper)
+    lower = -np.inf if row.lower is None else sum(_number(term, what, infinite=True) for term in row.lower)
+    upper = np.inf if row.upper is None else sum(_number(term, what, infinite=True) for term in row.upper)
     return columns.values(row.body, what), lower, upper
+
+
+def _refuse_moody_rule(data: SemiInfiniteConstraintData, columns: _Columns, domain: Domain) -> None:
+    """Refuse a rule that gives another row when it is called again at the same point."""
+    for point in _test_points(domain, 2):
+        if _sampled_row(data, point, columns) != _sampled_row(data, point, columns):
+            raise ModelError(
+                f"SemiInfiniteConstraint '{data.name}': its rule gives different rows when it is called twice at "
+                f"{domain.describe(point)}; draw random data before the model is declared."
+            )
 
 
 def _disagreement(
     data: SemiInfiniteConstraintData, rows: TracedRows, columns: _Columns, domain: Domain, names: Sequence[str]
 ) -> str | None:
     """Compare compiled rows with the rule called with numbers; what differs, or None."""
-    random = np.random.default_rng(20260)
     family = Family(data.name, domain, rows, names)
-    for point in _random_points(domain, random, 2 if len(rows.columns) <= 2000 else 1):
-        row = _row_with_numbers(data, point)
+    # Calling the rule is what costs: more points where it has few terms.
+    for point in _test_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, 12))):
+        row = _row_with_numbers(data, point, columns)
         if row is None:
             continue
-        place = f"at {domain.describe(point)}"
-        compiled = dict(zip(rows.columns.tolist(), family.matrix(point[None])[0], strict=True))
-        given = {columns.of.get(key, -1): key for key in row.body.coefficients}
-        for column in [column for column in compiled if column not in given and compiled[column] != 0]:
-            return f"{place} the rule has no {names[column]}, the trace has"
-        if any(column not in compiled for column in given):
-            return f"{place} the rule has variables that the trace has not"
-        pairs = list(row.body.items())
-        if len(pairs) > _CHECKED_COLUMNS:
-            pairs = [pairs[k] for k in random.choice(len(pairs), _CHECKED_COLUMNS, replace=False)]
+        compiled = dict(zip(rows.columns.tolist(), family.matrix_unchecked(point[None])[0], strict=True))
+        given = _coefficients_at(row, columns)
+        size = max((abs(value) for value in given.values() if np.isfinite(value)), default=0.0)
+        for column in compiled.keys() | given.keys():
+            exact, traced = given.get(column, 0.0), compiled.get(column, 0.0)
+            # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
+            if not np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True):
+                return (
+                    f"at {domain.describe(point)} the rule gives {names[column]} the coefficient {exact:g}, the trace "
+                    f"{traced:g}"
+                )
         what = f"SemiInfiniteConstraint '{data.name}'"
-        for variable, coefficient in pairs:
-            exact = pyo.value(coefficient, exception=False)
-            if exact is not None and not _same(exact, compiled[columns.of[id(variable)]]):
-                return f"{place} the rule gives {variable.name} the coefficient {exact:g}, the trace " \
-                       f"{compiled[columns.of[id(variable)]]:g}"  # fmt: skip
         for terms, limit in zip((row.lower, row.upper), rows.limits(point[None]), strict=True):
-            if terms is not None and not _same(sum(_number(term, what) for term in terms), float(limit[0])):
-                return f"{place} the rule and the trace have different right-hand sides"
+            if terms is None:
+                continue
+            right = sum(_loose_number(term, what) for term in terms)
+            if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
+                return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
     return None
 
 
-def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray) -> _RelationTerms | None:
+def _coefficients_at(row: _RelationTerms, columns: _Columns) -> dict[int, float]:
+    """Coefficients by column of a row without an index; many of them by numpy, some by Pyomo itself."""
+    pairs = list(row.body.items())
+    if len(pairs) <= _CHECKED_COLUMNS:
+        return {columns.of.get(id(variable), -1): _loose_number(part, "") for variable, part in pairs}
+    groups = group_terms([(columns.of.get(id(variable), -1), "", part) for variable, part in pairs], {}, "")
+    result: dict[int, float] = {}
+    for group in groups:
+        values = group.block(slice(None), np.zeros((1, 0)))[:, 0]
+        result.update(zip(group.columns.tolist(), values.tolist(), strict=True))
+    chosen = np.random.default_rng(0).choice(len(pairs), _CHECKED_COLUMNS, replace=False)
+    result.update({columns.of.get(id(pairs[k][0]), -1): _loose_number(pairs[k][1], "") for k in chosen})
+    return result
+
+
+def _loose_number(expression: Any, what: str) -> float:
+    """Value of a coefficient; nan where Pyomo has none (a power of a negative number, a pole)."""
+    try:
+        return _number(expression, what, infinite=True)
+    except (DataError, ArithmeticError, ValueError, TypeError):
+        return float("nan")
+
+
+def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray, columns: _Columns) -> _RelationTerms | None:
     """The row that the rule gives for numbers; None where it has no value."""
     try:
-        return _relation_terms(data, data.at(*map(float, point)))
+        row = _relation_terms(data, data.at(*map(float, point)))
     except OsilpError:
         raise
     except (ArithmeticError, ValueError):
@@ -444,23 +514,37 @@ def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray) -> _R
         return None
     except Exception:
         # Some of Pyomo's own functions (land, lor) take no plain booleans: give it Params with values.
-        held = [pyo.Param(mutable=True, initialize=float(value)) for value in point]
-        for each in held:
-            each.construct()
-        return _relation_terms(data, data.at(*held))
+        row = _relation_terms(data, data.at(*map(_held, point)))
+    if row is not None and columns.foreign(row.body) is not None:
+        # In a clone, a rule that names the original model speaks of the original's variables. The clone's trace
+        # is right; what can be compared is the compiled row with the trace itself.
+        held = dict(zip(map(id, data.parent_component().placeholders), map(_held, point), strict=True))
+        return _relation_terms(data, ExpressionReplacementVisitor(substitute=held).walk_expression(data.trace))
+    return row
 
 
-def _same(left: float, right: float) -> bool:
-    return bool(np.isclose(left, right, rtol=1e-8, atol=1e-10, equal_nan=True))
+def _held(number: float) -> Any:
+    """A number as a Param, which all of Pyomo's functions take."""
+    param = pyo.Param(mutable=True, initialize=float(number))
+    param.construct()
+    return param
 
 
-def _random_points(domain: Domain, random: np.random.Generator, count: int) -> FloatArray:
-    low = np.where(np.isfinite(domain.lower), domain.lower, np.minimum(domain.upper, 0.0) - 1)
-    low = np.where(np.isfinite(low), low, -1.0)
-    high = np.where(np.isfinite(domain.upper), domain.upper, low + 2.0)
-    points = low + random.uniform(size=(64, domain.dimension)) * (high - low)
+def _test_points(domain: Domain, count: int) -> FloatArray:
+    """Points at which rules are called with numbers: inner ones in random strata, then both ends."""
+    low = np.where(np.isfinite(domain.lower), domain.lower, np.minimum(domain.upper, 10.0) - 10.0)
+    low = np.where(np.isfinite(low), low, -10.0)
+    high = np.where(np.isfinite(domain.upper), domain.upper, low + 20.0)
+    strata = qmc.LatinHypercube(domain.dimension, rng=20260).random(max(count, 16))
+    unit = np.concatenate(
+        [strata[: max(1, count - 2)], np.zeros((1, domain.dimension)), np.ones((1, domain.dimension))]
+    )
+    points = low + unit[:count] * (high - low)
     inside = points[domain.contains(points)]
-    return (inside if len(inside) else points)[:count]
+    if len(inside):
+        return inside
+    # A small 'where': the rule outside it is compared instead, which is as good.
+    return points
 
 
 # -- domains ---------------------------------------------------------------------------------------
@@ -473,7 +557,7 @@ class _Where:
         owner, index = data.parent_component(), data.index()
         block = owner.parent_block()
         self._name = data.name
-        self._function = PointFunction(lambda *point: owner.where(block, *owner.arguments(index, point)))
+        self._function = PointFunction(lambda *point: _truth(owner.where(block, *owner.arguments(index, point))))
 
     def __call__(self, points: FloatArray) -> BoolArray:
         values = self._function(points)
@@ -483,6 +567,11 @@ class _Where:
                 f"(got {type(values.flat[0]).__name__})."
             )
         return values.astype(bool)
+
+
+def _truth(answer: Any) -> Any:
+    """What a condition says; a relation with a mutable Param in it is evaluated."""
+    return pyo.value(answer) if hasattr(answer, "is_expression_type") else answer
 
 
 def _domain(data: SemiInfiniteConstraintData) -> Domain:
@@ -518,15 +607,14 @@ def _with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
     found: list[FloatArray] = []
     nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
     for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
+        if len(group.columns) > _SWITCH_POINTS or len(group.switches) > _SWITCH_POINTS:
+            continue
         for switch in group.switches:
-            if len(group.columns) > _SWITCH_POINTS:
-                continue
             signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
             column, left = np.nonzero(signs[:, 1:] != signs[:, :-1])
             low, high = nodes[left], nodes[left + 1]
+            # Curves have no entry a column, and no switch calls them: one inside another is left out.
             slots = [slot[column] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
-            if any(not isinstance(slot, np.ndarray) for slot in slots):
-                continue
             for _ in range(60):
                 middle = (low + high) / 2
                 with np.errstate(all="ignore"):

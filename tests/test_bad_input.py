@@ -195,9 +195,9 @@ OPTIONS = {
         {"method": "magic"},
         "solve: method must be one of exchange, discretized, projected (got 'magic').",
     ),
-    "tolerance": ({"tolerance": 0}, "solve: tolerance must be a number > 0 (got 0)."),
+    "tolerance": ({"tolerance": 0}, "solve: tolerance must be a number between 0 and 1 (got 0)."),
     "time": ({"time_limit": -1}, "solve: time_limit must be a number of seconds > 0 (got -1)."),
-    "iterations": ({"iteration_limit": 0}, "solve: iteration_limit must be at least 1 (got 0)."),
+    "iterations": ({"iteration_limit": 0}, "solve: iteration_limit must be a whole number >= 1 (got 0)."),
     "basis": (
         {"method": "exchange", "basis": osilp.RBF(10)},
         "solve: basis= is for method='projected' only (got it with method='exchange').",

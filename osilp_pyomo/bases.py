@@ -448,26 +448,6 @@ class Dirac(Basis):
         raise BasisError(f"{self!r}: a Dirac measure takes its names from the points of a grid.")
 
 
-def default_basis(domain: Domain) -> Basis:
-    """The basis used when none is given: hats, which measured closer to the optimum than RBF.
-
-    On a part of a box some hats would be zero everywhere; RBF never are.
-    """
-    count = {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3)
-    return Hat(count) if domain.inside is None else RBF(count)
-
-
-def as_basis(basis: object) -> Basis:
-    """Take a basis, or callables for :class:`Functions`."""
-    if isinstance(basis, Basis):
-        return basis
-    if isinstance(basis, list | tuple) and basis and all(callable(item) for item in basis):
-        return Functions(*basis)
-    raise BasisError(
-        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {type(basis).__name__})."
-    )
-
-
 def _products(factors: list[FloatArray]) -> FloatArray:
     """Row by row, all products of one column of each factor; the last factor's changes fastest."""
     result = factors[0]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from osilp_pyomo.bases import Functionals, as_basis, default_basis
-from osilp_pyomo.errors import OptionError
-from osilp_pyomo.grids import GridPoints, as_grid, default_grid
+import numpy as np
+
+from osilp_pyomo.bases import RBF, Basis, Functionals, Functions, Hat
+from osilp_pyomo.domains import Domain
+from osilp_pyomo.errors import BasisError, GridError, OptionError
+from osilp_pyomo.grids import Grid, GridPoints, Midpoint, Points, Sobol
 from osilp_pyomo.tracing import TracedModel
 
 
@@ -42,3 +45,38 @@ def _by_family(given: Any, traced: TracedModel, what: str) -> list[Any]:
                 f"has {', '.join(sorted(names)) or 'none'}."
             )
     return [by_name.get(each.name, by_name.get(each.parent_component().name)) for each in traced.families]
+
+
+def default_grid(dimension: int) -> Grid:
+    """The grid used when none is given: a few thousand points in any dimension."""
+    per_axis = {1: 1000, 2: 50, 3: 20}
+    return Midpoint(per_axis[dimension]) if dimension in per_axis else Sobol(2 ** (9 + dimension))
+
+
+def as_grid(grid: object) -> Grid:
+    """Take a grid, or points for :class:`Points`."""
+    if isinstance(grid, Grid):
+        return grid
+    if isinstance(grid, list | tuple | np.ndarray):
+        return Points(grid)
+    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {type(grid).__name__}).")
+
+
+def default_basis(domain: Domain) -> Basis:
+    """The basis used when none is given: hats, which measured closer to the optimum than RBF.
+
+    On a part of a box some hats would be zero everywhere; RBF never are.
+    """
+    count = {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3)
+    return Hat(count) if domain.inside is None else RBF(count)
+
+
+def as_basis(basis: object) -> Basis:
+    """Take a basis, or callables for :class:`Functions`."""
+    if isinstance(basis, Basis):
+        return basis
+    if isinstance(basis, list | tuple) and basis and all(callable(item) for item in basis):
+        return Functions(*basis)
+    raise BasisError(
+        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {type(basis).__name__})."
+    )

@@ -23,15 +23,11 @@ from pyomo.core.base.param import ScalarParam
 from pyomo.core.base.range import NumericRange
 from pyomo.core.base.set import SetData, SetProduct, process_setarg
 from pyomo.core.base.var import Var
-from pyomo.core.expr import numeric_expr as numeric
-from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.visitor import identify_components
 from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError, warn_user
-
-# Terms of a long sum shown in front of the dots.
-_SHOWN_TERMS = 2
+from osilp_pyomo.relations import checked_relation, relation_text
 
 
 def is_continuous(candidate: Any) -> bool:
@@ -133,7 +129,7 @@ class SemiInfiniteConstraintData(ConstraintData):
     def at(self, *point: Any) -> Any:
         """The row that the rule gives at one point of the index, as a Pyomo relation."""
         owner = self.parent_component()
-        return _checked_relation(owner.call_rule(self.index(), point), self.name)
+        return checked_relation(owner.call_rule(self.index(), point), self.name)
 
     def set_value(self, expr: Any) -> None:
         """Refused: a family comes from its rule only."""
@@ -313,7 +309,7 @@ class SemiInfiniteConstraint(Constraint):
                 return None, _first_sentence(error)
         if relation is Constraint.Skip:
             return relation, ""
-        return _checked_relation(relation, name), ""
+        return checked_relation(relation, name), ""
 
     def _skipped(self, index: Any, name: str) -> bool:
         """Call the rule at a few points: whether it skips this member, at all of them."""
@@ -330,7 +326,7 @@ class SemiInfiniteConstraint(Constraint):
                 continue
             skips.append(relation is Constraint.Skip)
             if not skips[-1]:
-                _checked_relation(relation, name)
+                checked_relation(relation, name)
         if len(set(skips)) > 1:
             raise DeclarationError(
                 f"SemiInfiniteConstraint '{name}': its rule returns Constraint.Skip at some points of the index and a "
@@ -459,44 +455,6 @@ def semi_infinite_families(model: Any) -> Iterator[SemiInfiniteConstraintData]:
             yield from (family for family in constraint.values() if family.active)
 
 
-def _checked_relation(relation: Any, name: str) -> Any:
-    """The relation a rule returned, if it is one that can hold for every point of an index."""
-    what = f"SemiInfiniteConstraint '{name}'"
-    if isinstance(relation, tuple):
-        if len(relation) == 3:
-            low, body, high = relation
-            relation = relational.inequality(low, body, high)
-        elif len(relation) == 2:
-            relation = relational.EqualityExpression(relation)
-    if relation is None:
-        raise DeclarationError(f"{what}: its rule returned None; end it with 'return left <= right'.")
-    if relation is Constraint.Skip:
-        raise DeclarationError(
-            f"{what}: its rule returns Constraint.Skip at some points of the index; say where the row holds by "
-            "where=..."
-        )
-    if relation.__class__ is bool or isinstance(relation, relational.TrivialRelationalExpression):
-        raise DeclarationError(
-            f"{what}: its rule returned {relation}, which holds no variable; return a relation such as left <= right, "
-            "or Constraint.Skip for no row."
-        )
-    if isinstance(relation, relational.EqualityExpression):
-        raise DeclarationError(
-            f"{what}: '==' for every point of an index leaves no room to decide (found {relation_text(relation)}); "
-            "use a ranged row (low, body, high), or match the functions' parameters by ordinary constraints."
-        )
-    if not isinstance(relation, relational.InequalityExpression | relational.RangedExpression):
-        raise DeclarationError(
-            f"{what}: its rule must return a relation such as left <= right (got {type(relation).__name__})."
-        )
-    strict = relation.strict
-    if any(strict) if isinstance(strict, tuple) else strict:
-        raise DeclarationError(
-            f"{what}: '<' and '>' describe open sets (found {relation_text(relation)}); use <= or >=."
-        )
-    return relation
-
-
 def _first_sentence(error: Exception) -> str:
     """Type and first sentence of an error, for a reason that fits on a line."""
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
@@ -516,19 +474,3 @@ def _some_number(each: Any, share: float) -> float:
 def _function_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__name__", type(function).__name__)
     return "declared" if name == "<lambda>" else name
-
-
-def relation_text(relation: Any) -> str:
-    """A relation as mathematics, long sums cut short."""
-    if isinstance(relation, relational.RangedExpression):
-        return " <= ".join(expression_text(part) for part in relation.args)
-    sign = "==" if isinstance(relation, relational.EqualityExpression) else "<" if relation.strict else "<="
-    return f" {sign} ".join(expression_text(part) for part in relation.args)
-
-
-def expression_text(expression: Any) -> str:
-    """An expression as text; of a long sum the first terms and the last one."""
-    if isinstance(expression, numeric.SumExpression) and expression.nargs() > _SHOWN_TERMS + 2:
-        shown = [str(part) for part in expression.args[:_SHOWN_TERMS]]
-        return f"{' + '.join(shown)} + ... + {expression.args[-1]}  [{expression.nargs()} terms]"
-    return str(expression)

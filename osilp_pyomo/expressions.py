@@ -1,15 +1,12 @@
-"""From Pyomo expressions to linear terms, and from coefficient trees to numpy.
+"""Coefficient trees as numpy functions.
 
-``linear_terms`` splits an expression into coefficient * variable terms without evaluating the
-coefficients: they stay trees over the index, Params and numbers. ``group_terms`` sorts such trees by
-shape. Thousands of arrivals usually share one shape, which becomes one numpy function with an array
-for each leaf that differs.
+``group_terms`` sorts trees by shape. Thousands of arrivals usually share one shape, which becomes one numpy
+function with an array for each leaf that differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -20,7 +17,7 @@ from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import DataError, NotLinearError
+from osilp_pyomo.errors import DataError
 from osilp_pyomo.problem import TermGroup
 from osilp_pyomo.profiles import CurveStack, ProfileExpression
 
@@ -33,145 +30,6 @@ _FUNCTIONS = {
 
 class CannotCompileError(Exception):
     """An expression node has no numpy counterpart; the rule is then sampled, and told why."""
-
-
-@dataclass
-class LinearTerms:
-    """``sum(coefficients) * variable`` terms and constant terms; nothing is evaluated."""
-
-    variables: dict[int, Any] = field(default_factory=dict)
-    coefficients: dict[int, list[Any]] = field(default_factory=dict)
-    constants: list[Any] = field(default_factory=list)
-
-    def items(self) -> Iterable[tuple[Any, Any]]:
-        """Pairs of variable and its whole coefficient."""
-        for key, parts in self.coefficients.items():
-            whole = parts[0]
-            for part in parts[1:]:
-                whole = whole + part
-            yield self.variables[key], whole
-
-
-def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | None = None) -> LinearTerms:
-    """Split an expression that is linear in its free variables.
-
-    Parameters
-    ----------
-    expression : Pyomo expression or number
-    what : str
-        Whose expression it is, for the error.
-    sign : 1 or -1
-        Factor of the whole expression.
-    into : LinearTerms, optional
-        Terms to add to.
-
-    Raises
-    ------
-    NotLinearError
-        Names the first term that is not linear.
-    """
-    terms = LinearTerms() if into is None else into
-    stack: list[tuple[Any, Any]] = [(expression, sign)]
-    while stack:
-        node, factor = stack.pop()
-        if node.__class__ in native_numeric_types or not _has_free_variable(node):
-            if node.__class__ not in native_numeric_types or node != 0:
-                terms.constants.append(_times(factor, node))
-        elif not node.is_expression_type():
-            terms.variables[id(node)] = node
-            terms.coefficients.setdefault(id(node), []).append(factor)
-        elif isinstance(node, numeric.SumExpression):
-            stack.extend((part, factor) for part in reversed(node.args))
-        elif isinstance(node, numeric.NegationExpression):
-            stack.append((node.args[0], _times(-1, factor)))
-        elif node.is_named_expression_type():
-            stack.append((_content(node, what), factor))
-        elif isinstance(node, numeric.ProductExpression):
-            left, right = node.args
-            if not _has_free_variable(left):
-                stack.append((right, _times(factor, left)))
-            elif not _has_free_variable(right):
-                stack.append((left, _times(factor, right)))
-            else:
-                raise _not_linear(what, node)
-        elif isinstance(node, numeric.DivisionExpression) and not _has_free_variable(node.args[1]):
-            stack.append((node.args[0], _times(factor, 1 / node.args[1])))
-        elif isinstance(node, numeric.PowExpression) and _is_one(node.args[1]):
-            stack.append((node.args[0], factor))
-        elif isinstance(node, numeric.Expr_ifExpression) and not _has_free_variable(node.args[0]):
-            _branch_terms(node, factor, what, terms)
-        else:
-            raise _not_linear(what, node)
-    return terms
-
-
-def _content(node: Any, what: str) -> Any:
-    """What a named Expression holds."""
-    if node.args[0] is None:
-        raise DataError(f"{what}: the Expression '{node.name}' is empty; give it an expression before solving.")
-    return node.args[0]
-
-
-def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
-    """``Expr_if(test, then, other)`` with variables in its branches: the test moves to the coefficients."""
-    test, then, other = node.args
-    yes, no = linear_terms(then, what), linear_terms(other, what)
-    yes_by_id = {id(variable): (variable, coefficient) for variable, coefficient in yes.items()}
-    no_by_id = {id(variable): (variable, coefficient) for variable, coefficient in no.items()}
-    for key in dict.fromkeys([*yes_by_id, *no_by_id]):
-        variable = (yes_by_id.get(key) or no_by_id[key])[0]
-        choice = numeric.Expr_ifExpression((test, yes_by_id.get(key, (None, 0))[1], no_by_id.get(key, (None, 0))[1]))
-        into.variables[key] = variable
-        into.coefficients.setdefault(key, []).append(_times(factor, choice))
-    if yes.constants or no.constants:
-        choice = numeric.Expr_ifExpression((test, sum(yes.constants), sum(no.constants)))
-        into.constants.append(_times(factor, choice))
-
-
-def _not_linear(what: str, node: Any) -> NotLinearError:
-    return NotLinearError(
-        f"{what}: it is not linear in the variables (found {_short(str(node))}); offline only linear rows and "
-        "objectives can be solved, so keep products and nonlinear functions of Vars out of it."
-    )
-
-
-def _has_free_variable(node: Any) -> bool:
-    """Whether a Var that is not fixed occurs; also where Pyomo calls the node "potentially variable"."""
-    if node.__class__ in native_types or not node.is_potentially_variable():
-        # A relation between two pure data expressions calls itself not potentially variable: right.
-        return False
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if current.__class__ in native_types:
-            continue
-        if current.is_expression_type():
-            stack.extend(current.args)
-        elif current.is_variable_type() and not current.fixed:
-            return True
-    return False
-
-
-def _is_one(node: Any) -> bool:
-    return node.__class__ in native_numeric_types and node == 1
-
-
-def _times(factor: Any, node: Any) -> Any:
-    if _is_one(factor):
-        return node
-    if _is_one(node):
-        return factor
-    if _is_minus_one(factor) and _is_minus_one(node):
-        return 1
-    return factor * node
-
-
-def _is_minus_one(node: Any) -> bool:
-    return node.__class__ in native_numeric_types and node == -1
-
-
-def _short(text: str, length: int = 160) -> str:
-    return text if len(text) <= length else f"{text[:length]}..."
 
 
 # -- shapes ------------------------------------------------------------------------------------

@@ -266,21 +266,6 @@ def tensor_points(axes: Sequence[FloatArray]) -> FloatArray:
     return np.stack([mesh.ravel() for mesh in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
-def default_grid(dimension: int) -> Grid:
-    """The grid used when none is given: a few thousand points in any dimension."""
-    per_axis = {1: 1000, 2: 50, 3: 20}
-    return Midpoint(per_axis[dimension]) if dimension in per_axis else Sobol(2 ** (9 + dimension))
-
-
-def as_grid(grid: object) -> Grid:
-    """Take a grid, or points for :class:`Points`."""
-    if isinstance(grid, Grid):
-        return grid
-    if isinstance(grid, list | tuple | np.ndarray):
-        return Points(grid)
-    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {type(grid).__name__}).")
-
-
 def _need_bounded(grid: Grid, domain: Domain) -> None:
     if not domain.bounded:
         raise GridError(

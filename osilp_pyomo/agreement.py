@@ -1,0 +1,144 @@
+"""Rules called with numbers: the rows of sampled families, and the proof that a trace says what its rule says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr.visitor import ExpressionReplacementVisitor
+from scipy.stats import qmc
+
+from osilp_pyomo.columns import Columns
+from osilp_pyomo.components import SemiInfiniteConstraintData
+from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.errors import DataError, ModelError, OsilpError
+from osilp_pyomo.expressions import group_terms
+from osilp_pyomo.linear import number_of
+from osilp_pyomo.problem import Family, TracedRows
+from osilp_pyomo.relations import RelationTerms, take_apart
+
+# Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
+# evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
+_CHECKED_COLUMNS, _CHECKED_TERMS = 256, 4000
+
+
+def sampled_row(
+    data: SemiInfiniteConstraintData, point: FloatArray, columns: Columns
+) -> tuple[dict[int, float], float, float]:
+    """Coefficients by column and limits of the row that the rule gives at one point."""
+    what = f"SemiInfiniteConstraint '{data.name}'"
+    row = take_apart(data.at(*map(float, point)), what)
+    lower = -np.inf if row.lower is None else sum(number_of(term, what, infinite=True) for term in row.lower)
+    upper = np.inf if row.upper is None else sum(number_of(term, what, infinite=True) for term in row.upper)
+    return columns.values(row.body, what), lower, upper
+
+
+def refuse_moody_rule(data: SemiInfiniteConstraintData, columns: Columns, domain: Domain) -> None:
+    """Refuse a rule that gives another row when it is called again at the same point."""
+    for point in _test_points(domain, 2):
+        if sampled_row(data, point, columns) != sampled_row(data, point, columns):
+            raise ModelError(
+                f"SemiInfiniteConstraint '{data.name}': its rule gives different rows when it is called twice at "
+                f"{domain.describe(point)}; draw random data before the model is declared."
+            )
+
+
+def disagreement(
+    data: SemiInfiniteConstraintData, rows: TracedRows, columns: Columns, domain: Domain, names: Sequence[str]
+) -> str | None:
+    """Compare compiled rows with the rule called with numbers; what differs, or None."""
+    family = Family(data.name, domain, rows, names)
+    # Calling the rule is what costs: more points where it has few terms.
+    for point in _test_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, 12))):
+        row = _row_with_numbers(data, point, columns)
+        if row is None:
+            continue
+        compiled = dict(zip(rows.columns.tolist(), family.matrix_unchecked(point[None])[0], strict=True))
+        given = _coefficients_at(row, columns)
+        size = max((abs(value) for value in given.values() if np.isfinite(value)), default=0.0)
+        for column in compiled.keys() | given.keys():
+            exact, traced = given.get(column, 0.0), compiled.get(column, 0.0)
+            # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
+            if not np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True):
+                return (
+                    f"at {domain.describe(point)} the rule gives {names[column]} the coefficient {exact:g}, the trace "
+                    f"{traced:g}"
+                )
+        what = f"SemiInfiniteConstraint '{data.name}'"
+        for terms, limit in zip((row.lower, row.upper), rows.limits(point[None]), strict=True):
+            if terms is None:
+                continue
+            right = sum(_loose_number(term, what) for term in terms)
+            if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
+                return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
+    return None
+
+
+def _coefficients_at(row: RelationTerms, columns: Columns) -> dict[int, float]:
+    """Coefficients by column of a row without an index; many of them by numpy, some by Pyomo itself."""
+    pairs = list(row.body.items())
+    if len(pairs) <= _CHECKED_COLUMNS:
+        return {columns.of.get(id(variable), -1): _loose_number(part, "") for variable, part in pairs}
+    groups = group_terms([(columns.of.get(id(variable), -1), "", part) for variable, part in pairs], {}, "")
+    result: dict[int, float] = {}
+    for group in groups:
+        values = group.block(slice(None), np.zeros((1, 0)))[:, 0]
+        result.update(zip(group.columns.tolist(), values.tolist(), strict=True))
+    chosen = np.random.default_rng(0).choice(len(pairs), _CHECKED_COLUMNS, replace=False)
+    result.update({columns.of.get(id(pairs[k][0]), -1): _loose_number(pairs[k][1], "") for k in chosen})
+    return result
+
+
+def _loose_number(expression: Any, what: str) -> float:
+    """Value of a coefficient; nan where Pyomo has none (a power of a negative number, a pole)."""
+    try:
+        return number_of(expression, what, infinite=True)
+    except (DataError, ArithmeticError, ValueError, TypeError):
+        return float("nan")
+
+
+def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray, columns: Columns) -> RelationTerms | None:
+    """The row that the rule gives for numbers; None where it has no value."""
+    what = f"SemiInfiniteConstraint '{data.name}'"
+    try:
+        row = take_apart(data.at(*map(float, point)), what)
+    except OsilpError:
+        raise
+    except (ArithmeticError, ValueError):
+        # Such as the log of a negative number; the scan will say so if it matters.
+        return None
+    except Exception:
+        # Some of Pyomo's own functions (land, lor) take no plain booleans: give it Params with values.
+        row = take_apart(data.at(*map(_held, point)), what)
+    if columns.foreign(row.body) is not None:
+        # In a clone, a rule that names the original model speaks of the original's variables. The clone's trace
+        # is right; what can be compared is the compiled row with the trace itself.
+        held = dict(zip(map(id, data.parent_component().placeholders), map(_held, point), strict=True))
+        return take_apart(ExpressionReplacementVisitor(substitute=held).walk_expression(data.trace), what)
+    return row
+
+
+def _held(number: float) -> Any:
+    """A number as a Param, which all of Pyomo's functions take."""
+    param = pyo.Param(mutable=True, initialize=float(number))
+    param.construct()
+    return param
+
+
+def _test_points(domain: Domain, count: int) -> FloatArray:
+    """Points at which rules are called with numbers: inner ones in random strata, then both ends."""
+    low = np.where(np.isfinite(domain.lower), domain.lower, np.minimum(domain.upper, 10.0) - 10.0)
+    low = np.where(np.isfinite(low), low, -10.0)
+    high = np.where(np.isfinite(domain.upper), domain.upper, low + 20.0)
+    strata = qmc.LatinHypercube(domain.dimension, rng=20260).random(max(count, 16))
+    unit = np.concatenate(
+        [strata[: max(1, count - 2)], np.zeros((1, domain.dimension)), np.ones((1, domain.dimension))]
+    )
+    points = low + unit[:count] * (high - low)
+    inside = points[domain.contains(points)]
+    if len(inside):
+        return inside
+    # A small 'where': the rule outside it is compared instead, which is as good.
+    return points

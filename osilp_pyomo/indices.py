@@ -1,0 +1,97 @@
+"""The index of a family as a domain: its bounds, its ``where``, and the places worth looking at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from osilp_pyomo.components import SemiInfiniteConstraintData
+from osilp_pyomo.domains import BoolArray, Domain, FloatArray, PointFunction
+from osilp_pyomo.errors import ModelError
+from osilp_pyomo.problem import TracedRows
+from osilp_pyomo.profiles import Profile
+
+# Kinks and jumps are looked for one by one up to this many; beyond, the scan is as fine as they are.
+_SWITCH_POINTS = 400
+
+
+class _Where:
+    """The user's ``where`` for one family, as a predicate on points."""
+
+    def __init__(self, data: SemiInfiniteConstraintData) -> None:
+        owner, index = data.parent_component(), data.index()
+        block = owner.parent_block()
+        self._name = data.name
+        self._function = PointFunction(lambda *point: _truth(owner.where(block, *owner.arguments(index, point))))
+
+    def __call__(self, points: FloatArray) -> BoolArray:
+        values = self._function(points)
+        if values.dtype.kind not in "biuf":
+            raise ModelError(
+                f"SemiInfiniteConstraint '{self._name}': where= must return true or false for numbers "
+                f"(got {type(values.flat[0]).__name__})."
+            )
+        return values.astype(bool)
+
+
+def _truth(answer: Any) -> Any:
+    """What a condition says; a relation with a mutable Param in it is evaluated."""
+    return pyo.value(answer) if hasattr(answer, "is_expression_type") else answer
+
+
+def domain_of(data: SemiInfiniteConstraintData) -> Domain:
+    """The domain of a family as declared."""
+    owner = data.parent_component()
+    bounds = [each.bounds() for each in owner.continuous_sets]
+    curves = list(data.model().component_objects(Profile, descend_into=True))
+    marks = []
+    for each in owner.continuous_sets:
+        found = [np.array([float(member) for member in each])] if each.isfinite() else []
+        for curve in curves:
+            for axis, knots in zip(curve._over, curve.marks(), strict=True):
+                if axis is each:
+                    found += knots if curve._kind == "linear" else [_from_both_sides(k) for k in knots]
+        marks.append(np.unique(np.concatenate([np.empty(0), *found])))
+    return Domain(
+        tuple(owner.index_names()),
+        np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float),
+        np.array([np.inf if high is None else high for _, high in bounds], dtype=float),
+        None if owner.where is None else _Where(data),
+        tuple(marks),
+    )
+
+
+def _from_both_sides(places: FloatArray) -> FloatArray:
+    """Places where a row may jump, with the nearest numbers on both sides: its one-sided limits."""
+    return np.concatenate([np.nextafter(places, -np.inf), places, np.nextafter(places, np.inf)])
+
+
+def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
+    """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
+    if domain.dimension > 1 or not domain.bounded:
+        return domain
+    found: list[FloatArray] = []
+    nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
+    for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
+        if len(group.columns) > _SWITCH_POINTS or len(group.switches) > _SWITCH_POINTS:
+            continue
+        for switch in group.switches:
+            signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
+            column, left = np.nonzero(signs[:, 1:] != signs[:, :-1])
+            low, high = nodes[left], nodes[left + 1]
+            # Curves have no entry a column, and no switch calls them: one inside another is left out.
+            slots = [slot[column] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
+            for _ in range(60):
+                middle = (low + high) / 2
+                with np.errstate(all="ignore"):
+                    value = np.broadcast_to(switch(slots, [middle]), middle.shape)
+                same = (value > 0) == signs[column, left]
+                low, high = np.where(same, middle, low), np.where(same, high, middle)
+            found.append(np.concatenate([low, high]))
+    places = np.concatenate([np.empty(0), *found])
+    if not len(places) or len(places) > 2 * _SWITCH_POINTS:
+        return domain
+    return replace(domain, marks=(np.unique(np.concatenate([domain.marks[0], places])),))

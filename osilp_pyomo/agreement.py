@@ -21,7 +21,7 @@ from osilp_pyomo.relations import RelationTerms, take_apart
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
-_CHECKED_COLUMNS, _CHECKED_TERMS = 256, 4000
+_CHECKED_COLUMNS, _CHECKED_TERMS = 100, 600
 
 
 def sampled_row(
@@ -55,17 +55,20 @@ def disagreement(
         row = _row_with_numbers(data, point, columns)
         if row is None:
             continue
-        compiled = dict(zip(rows.columns.tolist(), family.matrix_unchecked(point[None])[0], strict=True))
         given = _coefficients_at(row, columns)
-        size = max((abs(value) for value in given.values() if np.isfinite(value)), default=0.0)
-        for column in compiled.keys() | given.keys():
-            exact, traced = given.get(column, 0.0), compiled.get(column, 0.0)
-            # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
-            if not np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True):
-                return (
-                    f"at {domain.describe(point)} the rule gives {names[column]} the coefficient {exact:g}, the trace "
-                    f"{traced:g}"
-                )
+        compared = np.union1d(rows.columns, np.fromiter(given, dtype=np.int64, count=len(given)))
+        traced = np.zeros(len(compared))
+        traced[np.searchsorted(compared, rows.columns)] = family.matrix_unchecked(point[None])[0]
+        exact = np.array([given.get(column, 0.0) for column in compared.tolist()])
+        size = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
+        # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
+        same = np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True)
+        if not same.all():
+            k = int(np.argmin(same))
+            return (
+                f"at {domain.describe(point)} the rule gives {names[compared[k]]} the coefficient {exact[k]:g}, the "
+                f"trace {traced[k]:g}"
+            )
         what = f"SemiInfiniteConstraint '{data.name}'"
         for terms, limit in zip((row.lower, row.upper), rows.limits(point[None]), strict=True):
             if terms is None:

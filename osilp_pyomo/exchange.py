@@ -22,7 +22,8 @@ import numpy as np
 
 from osilp_pyomo.clusters import cluster_means
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.feasibility import repaired, slater_point, widest_point
+from osilp_pyomo.errors import SolverError
+from osilp_pyomo.feasibility import repaired, slater_point
 from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
 from osilp_pyomo.scaling import scaling_for
@@ -31,7 +32,7 @@ from osilp_pyomo.search import FiniteSearch, Found, Search, apart
 # A row that was slack this many times in a row while the bound moved is dropped.
 _PATIENCE = 6
 # Rows added for one family in one iteration at most.
-_ADDED = 30
+_ADDED = 200
 # Binding rows within these distances, in widths of the domain, may straddle one binding point.
 _CLUSTER_RADII = (0.15, 0.01)
 # So many iterations without less violation, at a violation this small, are the limit of rounding; whether the
@@ -141,11 +142,16 @@ class Exchange:
                 if self._bounded() and checked_rays < 20:
                     continue
                 return self._without_answer("unbounded" if self._feasible() else "infeasible")
-            if current.status != "optimal":
-                if solution is None or current.status != "time_limit":
-                    return self._without_answer(current.status)
-                status = "time_limit"
+            if current.status in ("time_limit", "solver_error", "iteration_limit") and solution is not None:
+                status = current.status
                 break
+            if current.status == "solver_error":
+                raise SolverError(
+                    "HiGHS met numerical trouble and gives no answer; look for coefficients of very different size, or "
+                    "functions of the index that are almost linearly dependent."
+                )
+            if current.status != "optimal":
+                return self._without_answer(current.status)
             assert current.x is not None
             solution = current
             found = tuple(search.worst(current.x) for search in self.searches)
@@ -311,10 +317,10 @@ class Exchange:
 
     def _feasible(self) -> bool:
         """Whether any point satisfies all rows (for telling unbounded from infeasible)."""
-        if not self.problem.families:
-            return True
-        widest = widest_point(self.problem, self.searches, self._working_points(), self._scaling, None)
-        return widest is not None and widest.room > -1e-9
+        without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
+        options = replace(self.options, report=None, fix_integers=False)
+        problem = SemiInfiniteLP(without_cost, self.problem.families)
+        return Exchange(problem, self.searches, options).run().status == "optimal"
 
     def _bounded(self) -> bool:
         """Look for rows that take away the direction in which the LP is unbounded; False if none do.
@@ -339,7 +345,8 @@ class Exchange:
         for number, family in enumerate(families):
             inner._add(number, self.working.points(number, family.domain.dimension))
         outcome = inner.run()
-        if outcome.x is None or abs(outcome.bound) > _RAY * np.abs(core.cost).max(initial=0.0):
+        improvement = outcome.bound if core.maximize else -outcome.bound
+        if outcome.x is None or improvement > _RAY * np.abs(core.cost).max(initial=0.0):
             return False
         new = [self._add(number, points) for number, points in enumerate(outcome.points)]
         return sum(new) > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -18,17 +17,6 @@ _ROUNDS = 30
 # Relative rounding of a sum of a few terms.
 _EPSILON = 4e-16
 _ROWS_A_ROUND = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Widest:
-    """The most room that any point can have, up to a factor of 4, as a share of each row's size.
-
-    Negative: no point satisfies all rows. ``x`` is a point that has room, where there is any.
-    """
-
-    room: float
-    x: FloatArray | None
 
 
 def slater_point(
@@ -48,18 +36,17 @@ def slater_point(
     simple[core.integer] = x[core.integer]
     if core.violation(simple) <= 1e-12 and all(search.worst(simple).worst < 0 for search in searches):
         return simple
-    widest = widest_point(problem, searches, rows, scaling, x)
-    return None if widest is None else widest.x
+    return _widest_point(problem, searches, rows, scaling, x)
 
 
-def widest_point(
+def _widest_point(
     problem: SemiInfiniteLP,
     searches: Sequence[Search],
     rows: Sequence[FloatArray],
     scaling: Scaling,
-    x: FloatArray | None,
-) -> Widest | None:
-    """Maximize the room common to all rows; integers are held at their values in x, if it is given.
+    x: FloatArray,
+) -> FloatArray | None:
+    """Maximize the room common to all rows, as a share of each row's size.
 
     Stops as soon as a point is seen to have a quarter of the LP's room on the whole domain.
     """
@@ -74,7 +61,7 @@ def widest_point(
             return None
         room, point = float(solution.x[-1]), solution.x[:-1]
         if room <= 1e-12:
-            return Widest(room, None)
+            return None
         roomy = True
         for number, search in enumerate(searches):
             found = search.worst(point)
@@ -83,7 +70,7 @@ def widest_point(
                 roomy = False
                 _add_rows(model, families[number], crowded[:_ROWS_A_ROUND], core.columns)
         if roomy:
-            return Widest(room, point)
+            return point
     return None
 
 
@@ -96,7 +83,7 @@ def repaired(problem: SemiInfiniteLP, x: FloatArray, found: Sequence[Found], inn
     core = problem.core
     share = 0.0
     for family, each in zip(problem.families, found, strict=True):
-        rounding = _EPSILON * family.size(each.points, x)
+        rounding = _EPSILON * family.activity_and_size(each.points, x)[1]
         violated = each.excess > rounding
         if violated.any():
             # The rounding of the row's own terms is part of what has to be removed.
@@ -110,18 +97,17 @@ def repaired(problem: SemiInfiniteLP, x: FloatArray, found: Sequence[Found], inn
     return np.clip(moved, core.column_lower, core.column_upper)
 
 
-def _with_room(core: FiniteLP, x: FloatArray | None) -> FiniteLP:
-    """The ordinary rows with one more column, the room, which is maximized and at most 1."""
+def _with_room(core: FiniteLP, x: FloatArray) -> FiniteLP:
+    """The ordinary rows with one more column, the room, which is maximized and at most 1; integers as in x."""
     lower, upper = core.column_lower.copy(), core.column_upper.copy()
-    if x is not None:
-        lower[core.integer] = upper[core.integer] = x[core.integer]
+    lower[core.integer] = upper[core.integer] = x[core.integer]
     return FiniteLP(
         True,
         np.append(np.zeros(core.columns), 1.0),
         0.0,
         np.append(lower, -np.inf),
         np.append(upper, 1.0),
-        np.append(core.integer & (x is None), False),
+        np.zeros(core.columns + 1, dtype=bool),
         sparse.csr_array(sparse.hstack([core.matrix, sparse.csr_array((len(core.row_lower), 1))])),
         core.row_lower,
         core.row_upper,

@@ -78,15 +78,18 @@ class HighsModel:
         return len(self._sizes)
 
     def _pass(self, lp: FiniteLP) -> None:
-        units = self._scaling.columns
-        matrix = (lp.matrix * units[None, :]).tocsr()
+        units = self._scaling.units
+        matrix = self._scaling.matrix(lp.matrix)
+        columns, cost_row = self._scaling.rows(np.arange(lp.columns), lp.cost[None])
+        cost = np.empty(lp.columns)
+        cost[columns] = cost_row[0] / self._scaling.cost
         largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
         self._sizes = _sizes(largest, lp.row_lower, lp.row_upper)
         matrix.data /= np.repeat(self._sizes, np.diff(matrix.indptr))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = lp.columns, len(lp.row_lower)
         model.sense_ = highspy.ObjSense.kMaximize if lp.maximize else highspy.ObjSense.kMinimize
-        model.col_cost_, model.offset_ = lp.cost * units / self._scaling.cost, 0.0
+        model.col_cost_, model.offset_ = cost, 0.0
         model.col_lower_, model.col_upper_ = lp.column_lower / units, lp.column_upper / units
         model.row_lower_, model.row_upper_ = lp.row_lower / self._sizes, lp.row_upper / self._sizes
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -102,12 +105,12 @@ class HighsModel:
 
     def add_rows(self, columns: IntArray, matrix: FloatArray, lower: FloatArray, upper: FloatArray) -> IntArray:
         """Append rows with coefficients ``matrix`` over ``columns``; return their numbers."""
-        scaled = matrix * self._scaling.columns[columns]
+        columns, scaled = self._scaling.rows(columns, matrix)
         sizes = _sizes(np.abs(scaled).max(axis=1, initial=0.0), lower, upper)
         scaled = scaled / sizes[:, None]
         kept = scaled != 0
         starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
-        indices = np.broadcast_to(columns, matrix.shape)[kept].astype(np.int32)
+        indices = np.broadcast_to(columns, scaled.shape)[kept].astype(np.int32)
         status = self._highs.addRows(
             len(matrix), lower / sizes, upper / sizes, len(indices), starts, indices, scaled[kept]
         )
@@ -156,29 +159,30 @@ class HighsModel:
                 nothing = np.inf if self._lp.maximize else -np.inf
             return LPSolution(status, nothing, nothing, iterations=iterations)
         found = self._highs.getSolution()
-        units, cost = self._scaling.columns, self._scaling.cost
-        x = units * np.array(found.col_value)
+        cost = self._scaling.cost
+        x = self._scaling.point(np.array(found.col_value))
         objective = self._lp.value(x)
         if self._integer.any():
             x[self._integer] = np.round(x[self._integer])
             bound = float(info.mip_dual_bound) * cost + self._lp.offset
             return LPSolution(status, self._lp.value(x), bound, x, iterations=iterations)
         row_duals = np.array(found.row_dual) * cost / self._sizes
-        reduced_costs = np.array(found.col_dual) * cost / units
+        reduced_costs = self._scaling.reduced_costs(np.array(found.col_dual))
         return LPSolution(status, objective, objective, x, row_duals, reduced_costs, iterations)
 
     def _from_the_beginning(self) -> None:
-        """Solve once more without the old basis, by the interior point method, after numerical trouble."""
-        self._highs.clearSolver()
-        self._set("solver", "ipm")
-        self._highs.run()
-        self._set("solver", "choose")
+        """Solve once more without the old basis, in ways that suit other matrices, after numerical trouble."""
+        for name, value in (("simplex_scale_strategy", 0), ("solver", "ipm")):
+            before = self._highs.getOptionValue(name)[1]
+            self._highs.clearSolver()
+            self._set(name, value)
+            self._highs.run()
+            self._set(name, before)
+            if self._highs.getModelStatus() in _STATUS and self._status() != "iteration_limit":
+                return
 
     def _status(self) -> str:
-        raw = self._highs.getModelStatus()
-        if raw not in _STATUS:
-            raise SolverError(f"HiGHS ended with '{self._highs.modelStatusToString(raw)}', which gives no answer.")
-        return _STATUS[raw]
+        return _STATUS.get(self._highs.getModelStatus(), "solver_error")
 
 
 def _sizes(largest: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

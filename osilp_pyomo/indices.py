@@ -14,8 +14,8 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.problem import TracedRows
 from osilp_pyomo.profiles import Profile
 
-# Kinks and jumps are looked for one by one up to this many; beyond, the scan is as fine as they are.
-_SWITCH_POINTS = 400
+# Coefficients that a scan may have at places where rows switch; with more, those places are left out.
+_SWITCH_COEFFICIENTS = 20_000_000
 
 
 class _Where:
@@ -76,7 +76,7 @@ def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
     found: list[FloatArray] = []
     nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
     for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
-        if len(group.columns) > _SWITCH_POINTS or len(group.switches) > _SWITCH_POINTS:
+        if len(group.columns) * len(nodes) * len(group.switches) > 4 * _SWITCH_COEFFICIENTS:
             continue
         for switch in group.switches:
             signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
@@ -91,7 +91,7 @@ def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
                 same = (value > 0) == signs[column, left]
                 low, high = np.where(same, middle, low), np.where(same, high, middle)
             found.append(np.concatenate([low, high]))
-    places = np.concatenate([np.empty(0), *found])
-    if not len(places) or len(places) > 2 * _SWITCH_POINTS:
+    places = np.unique(np.concatenate([np.empty(0), *found]))
+    if not len(places) or len(places) * len(rows.columns) > _SWITCH_COEFFICIENTS:
         return domain
     return replace(domain, marks=(np.unique(np.concatenate([domain.marks[0], places])),))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.audit import Audit, audit, audit_family
+from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_family, look_at
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.clusters import cluster_means
 from osilp_pyomo.domains import FloatArray
@@ -22,6 +22,8 @@ from osilp_pyomo.tails import compactify
 
 # A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
 _BRACKET = 1e-8
+# A relative violation that more iterations cannot lower.
+_ROUNDING = 1e-14
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
 # Atoms of a price closer than this, in widths of the domain, are one atom seen twice.
@@ -71,7 +73,9 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
                 search.learn(np.unique([seen.worst, seen.worst_scaled], axis=0))
                 missed = True
         wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
-        if not missed and not (wide and outcome.repaired and exchange.tighten(0.01)):
+        # Without a Slater point the answer stays as violated as it is: only less violation makes it better.
+        loose = not outcome.repaired and max((found.relative for found in outcome.found), default=0.0) > _ROUNDING
+        if not missed and not ((wide or loose) and exchange.tighten(0.01)):
             break
         outcome = exchange.run()
         checked = _audit_outcome(bounded, outcome)
@@ -155,8 +159,11 @@ def _atoms(outcome: Outcome) -> list[tuple[FloatArray, FloatArray]] | None:
 def _audit_outcome(problem: SemiInfiniteLP, outcome: Outcome) -> Audit | None:
     if outcome.x is None:
         return None
-    near = [found.points for found in outcome.found]
-    return audit(_integers_fixed(problem, outcome.x), outcome.x, near, _atoms(outcome), outcome.core_duals)
+    looks = [
+        audit_family(family, outcome.x, found.points)
+        for family, found in zip(problem.families, outcome.found, strict=True)
+    ]
+    return audit(_integers_fixed(problem, outcome.x), outcome.x, looks, _atoms(outcome), outcome.core_duals)
 
 
 def _safe_bound(problem: SemiInfiniteLP, bound: float, checked: Audit | None) -> float:
@@ -176,11 +183,11 @@ def _audit_bound(
 ) -> Audit:
     """Audit an answer whose rows hold on a grid or on test functions only: look between their points too."""
     families = [compactify(family) for family in problem.families]
-    near = [
-        _worst_on_continuum(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
+    looks = [
+        _look_closely(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
         for family, bounded, points in zip(problem.families, families, seen, strict=True)
     ]
-    return audit(_integers_fixed(problem, x), x, near, atoms, core_duals, families)
+    return audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
 
 
 def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
@@ -192,8 +199,8 @@ def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
     return SemiInfiniteLP(replace(core, column_lower=lower, column_upper=upper), problem.families)
 
 
-def _worst_on_continuum(family: Family, x: FloatArray, near: FloatArray | None) -> FloatArray:
-    """Points where a family is violated most, as far as an audit and a climb can see."""
+def _look_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:
+    """An audit of a family, and a climb from the worst points it saw."""
     seen = audit_family(family, x, near)
     starts = np.unique([seen.worst, seen.worst_scaled], axis=0)
     tops, _ = polish(
@@ -204,4 +211,4 @@ def _worst_on_continuum(family: Family, x: FloatArray, near: FloatArray | None) 
         step=seen.points ** (-1 / family.domain.dimension),
         flat=1e-15 * family.scale(starts, x),
     )
-    return tops
+    return seen.joined(look_at(family, x, tops))

@@ -180,6 +180,12 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
             return f"the audit found a row violated by {scaled:.2g} of its size"
         if abs(solved.objective - solved.bound) > FEASIBLE * size:
             return f"objective {solved.objective:.10g} and bound {solved.bound:.10g} are apart"
+        if not solved.point.repaired and solved.point.prices is not None:
+            # Without a Slater point the objective is optimistic, by about the violation times its price.
+            looks = zip(seen.families, solved.point.prices, strict=True)
+            optimism = sum(look.violation * abs(price.total) for look, price in looks)
+            if optimism > FEASIBLE * size:
+                return f"no point with room in every row is known, and the violation is worth about {optimism:.2g}"
     if np.isfinite(seen.gap) and seen.gap > FEASIBLE * size:
         return f"the prices prove the bound {seen.dual_bound:.10g} only (objective {solved.objective:.10g})"
     return None

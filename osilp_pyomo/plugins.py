@@ -42,6 +42,7 @@ _CONDITIONS = {
     "infeasible_or_unbounded": TerminationCondition.infeasibleOrUnbounded,
     "time_limit": TerminationCondition.maxTimeLimit,
     "iteration_limit": TerminationCondition.iterationLimit,
+    "solver_error": TerminationCondition.error,
 }
 
 

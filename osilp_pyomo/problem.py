@@ -31,6 +31,8 @@ IntArray = NDArray[np.int64]
 BLOCK_SIZE = 2**16
 # Points in one block. Fewer make numpy's calls too short, more leave too few columns in a block.
 BLOCK_POINTS = 4096
+# Where a row all but vanishes, its violation is measured by this share of its size elsewhere.
+SCALE_FLOOR = 1e-6
 
 
 class Slot(Protocol):
@@ -262,13 +264,13 @@ class Family:
             result[at] += x[columns] @ block
         return result
 
-    def size(self, points: FloatArray, x: FloatArray) -> FloatArray:
-        """Sum of the absolute terms of the row at the points: what its value is the difference of."""
-        result = np.zeros(len(points))
-        absolute = np.abs(x)
+    def activity_and_size(self, points: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Value of the row's left-hand side, and the sum of its absolute terms: what it is the difference of."""
+        activity, size, absolute = np.zeros(len(points)), np.zeros(len(points)), np.abs(x)
         for columns, at, block in self.blocks(points):
-            result[at] += absolute[columns] @ np.abs(block)
-        return result
+            activity[at] += x[columns] @ block
+            size[at] += absolute[columns] @ np.abs(block)
+        return activity, size
 
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """By how much the row is overrun at each point; negative where there is room."""
@@ -276,7 +278,7 @@ class Family:
 
     def scale(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """What violations of the row at each point are measured by; see :func:`violation_scale`."""
-        return violation_scale(self.activity(points, x), self.size(points, x), *self.limits(points))
+        return violation_scale(*self.activity_and_size(points, x), *self.limits(points))
 
     def project(self, functionals: Functionals) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Phi'A over ``rows.columns`` (q, n), Phi'lower and Phi'upper; chunk by chunk."""

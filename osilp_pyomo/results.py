@@ -74,9 +74,10 @@ class Result:
     Attributes
     ----------
     method, status, sense : str
-        Status is "optimal", "infeasible", "unbounded", "time_limit" or "iteration_limit", and "inaccurate"
-        where audit or bracket are wider than 1e-6. It is that of the problem the method solves: a
-        discretized or projected optimum is a bound of the semi-infinite one.
+        Status is "optimal", "infeasible", "unbounded", "time_limit", "iteration_limit" or "solver_error" (the last
+        good iteration before numerical trouble), and "inaccurate" where audit or bracket are wider than 1e-6. It is
+        that of the problem the method solves: a discretized or projected optimum is a bound of the semi-infinite
+        one.
     objective, bound : float
         Objective of the values, and what no feasible point can beat.
     log : DataFrame
@@ -171,8 +172,17 @@ class Result:
 
     @property
     def bracket(self) -> tuple[float, float]:
-        """Objective and bound in increasing order; the optimum lies between them if ``feasible``."""
+        """Objective and bound in increasing order; the optimum lies between them if ``certified``."""
         return (min(self.objective, self.bound), max(self.objective, self.bound))
+
+    @property
+    def certified(self) -> bool:
+        """Whether the values violate no row at all, as far as search and audit can see.
+
+        Then the optimum lies in the bracket. Otherwise no point with room in every row was found towards which
+        the values could be moved, and the objective is as optimistic as the bound.
+        """
+        return self.answer is not None and (self.answer.repaired or self.audit.violation == 0)
 
     @property
     def feasible(self) -> bool:
@@ -225,8 +235,10 @@ class Result:
         lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
         if self.method == "exchange":
             low, high = self.bracket
-            moved = "; values moved to a feasible point" if self.answer.repaired else ""
-            lines.append(f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}{moved}")
+            how = "values moved to a feasible point" if self.answer.repaired else "values as solved"
+            if not self.certified:
+                how = "not certified, for no point with room in every row is known"
+            lines.append(f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}")
         else:
             where = "at the grid points" if self.method == "discretized" else "against the test functions"
             lines.append(f"  bound      the objective bounds the semi-infinite one: the rows hold {where} only")

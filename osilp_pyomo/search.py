@@ -22,13 +22,16 @@ from scipy.stats import qmc
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import Family, IntArray, excess_of
+from osilp_pyomo.problem import SCALE_FLOOR, Family, IntArray, excess_of, violation_scale
 
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
 CACHE_BYTES = 2**28
-# Local maxima polished together at most; fewer where each point is a call of the user's rule.
-CANDIDATES = {"traced": 48, "sampled": 8}
+# Local maxima polished together at most: as many as there may be binding points on an interval, fewer in several
+# dimensions, and few where each point is a call of the user's rule.
+CANDIDATES = {"interval": 400, "box": 48, "sampled": 8}
+# In three dimensions and more a scan is coarse: its best points are first moved along each axis.
+_SWEPT, _SWEEP_POINTS, _SWEEPS = 16, 65, 2
 # A scan of an interval has as many points as this many coefficients allow, within limits.
 _INTERVAL_BUDGET, _FEWEST, _MOST = 2_000_000, 1024, 4096
 # Tensor points along each axis and further Sobol points of a scan, by dimension.
@@ -37,6 +40,8 @@ _NEIGHBOURS = {2: 8, 3: 14, 4: 18, 5: 24}
 # Polishing ends when a step is this small in units of the domain's width, or changes nothing.
 _SMALLEST_STEP = 1e-13
 _ROUNDS = 120
+# Halvings of a step that fell outside the domain: to a thousand millionth of it.
+_BISECTIONS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +89,19 @@ class Search(ABC):
         """Bytes held for the scan."""
         return self.points.nbytes + self.neighbours.nbytes + (0 if self._matrix is None else self._matrix.nbytes)
 
-    def _scan(self, x: FloatArray) -> FloatArray:
-        """Excess at the scan points."""
+    def _scan(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Excess at the scan points, and the least scale by which it is to be measured."""
         if self._cacheable and self._matrix is None:
             self._matrix = self.family.matrix(self.points)
         if self._matrix is not None:
             activity = self._matrix @ x[self.family.rows.columns]
         else:
             activity = self.family.activity(self.points, x)
-        return excess_of(activity, self.lower, self.upper)
+        sizes = violation_scale(activity, np.zeros(len(activity)), self.lower, self.upper)
+        return excess_of(activity, self.lower, self.upper), SCALE_FLOOR * float(np.median(sizes))
 
-    def _found(self, points: FloatArray, excess: FloatArray, x: FloatArray) -> Found:
-        return Found(points, excess, self.family.scale(points, x))
+    def _found(self, points: FloatArray, excess: FloatArray, floor: float, x: FloatArray) -> Found:
+        return Found(points, excess, np.maximum(self.family.scale(points, x), floor))
 
     @abstractmethod
     def worst(self, x: FloatArray) -> Found:
@@ -110,9 +116,9 @@ class FiniteSearch(Search):
     """Over the points of a grid, and no others."""
 
     def worst(self, x: FloatArray) -> Found:
-        excess = self._scan(x)
-        peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["traced"]]
-        return self._found(self.points[peaks], excess[peaks], x)
+        excess, floor = self._scan(x)
+        peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["interval"]]
+        return self._found(self.points[peaks], excess[peaks], floor, x)
 
     def learn(self, points: FloatArray) -> None:
         """A grid stays what it is."""
@@ -125,30 +131,48 @@ class ContinuumSearch(Search):
         columns = len(family.rows.columns) if family.route == "traced" else _INTERVAL_BUDGET
         super().__init__(family, scan_points(family.domain, columns))
 
+    @property
+    def _candidates(self) -> int:
+        if self.family.route == "sampled":
+            return CANDIDATES["sampled"]
+        return CANDIDATES["interval" if self.family.domain.dimension == 1 else "box"]
+
     def learn(self, points: FloatArray) -> None:
         """Put points into the scan, so that what lies between its own points is not missed again."""
         self._lay(np.concatenate([self.points, points]))
 
     def worst(self, x: FloatArray) -> Found:
-        excess = self._scan(x)
+        excess, floor = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)
         # Between scan points a smooth row rises above its peak by less than it falls to the neighbours.
         rise = np.abs(excess[peaks, None] - excess[self.neighbours[peaks]]).max(axis=1)
         promising = excess[peaks] + rise > 0
         promising[:8] = True
-        peaks = peaks[promising][: CANDIDATES[self.family.route]]
+        # Half of the places go to the highest peaks, half to those that may rise most between the scan points.
+        peaks, rise = peaks[promising], rise[promising]
+        half = self._candidates // 2
+        rising = half + np.argsort(-(excess[peaks] + rise)[half:], kind="stable")
+        peaks = np.concatenate([peaks[:half], peaks[rising][:half]])
+        starts, values = self.points[peaks], excess[peaks]
+
+        def function(at: FloatArray) -> FloatArray:
+            return self.family.excess(at, x)
+
+        if self.family.domain.dimension >= 3 and self.family.route == "traced":
+            swept, swept_values = sweep(function, self.family.domain, starts, values)
+            starts, values = np.concatenate([starts, swept]), np.concatenate([values, swept_values])
         points, values = polish(
-            lambda at: self.family.excess(at, x),
+            function,
             self.family.domain,
-            self.points[peaks],
-            excess[peaks],
+            starts,
+            values,
             step=0.5 / len(self.points) ** (1 / self.family.domain.dimension),
-            flat=1e-15 * self.family.scale(self.points[peaks], x),
+            flat=1e-15 * np.maximum(self.family.scale(starts, x), floor),
         )
         order = np.argsort(-values, kind="stable")
         points, values = points[order], values[order]
         kept = apart(points / self.family.domain.width, 1e-8)
-        return self._found(points[kept], values[kept], x)
+        return self._found(points[kept], values[kept], floor, x)
 
 
 def scan_points(domain: Domain, columns: int) -> FloatArray:
@@ -219,6 +243,34 @@ def apart(unit: FloatArray, distance: float) -> IntArray:
         if not kept or np.abs(unit[kept] - point).max(axis=1).min() > distance:
             kept.append(k)
     return np.array(kept, dtype=np.int64)
+
+
+def sweep(
+    function: Callable[[FloatArray], FloatArray], domain: Domain, starts: FloatArray, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Move the best starts along each axis in turn to the highest of many points on it.
+
+    Where a row is a product or sum of functions of single coordinates, this finds the best combination of their
+    peaks, of which a scan in several dimensions sees hardly any.
+    """
+    chosen = np.argsort(-values, kind="stable")[:_SWEPT]
+    points, best = starts[chosen], values[chosen]
+    share = np.linspace(0, 1, _SWEEP_POINTS)
+    for _ in range(_SWEEPS):
+        for axis in range(domain.dimension):
+            line = np.repeat(points[:, None, :], _SWEEP_POINTS, axis=1)
+            line[:, :, axis] = domain.lower[axis] * (1 - share) + domain.upper[axis] * share
+            flat_line = line.reshape(-1, domain.dimension)
+            inside = domain.contains(flat_line)
+            all_heights = np.full(len(flat_line), -np.inf)
+            if inside.any():
+                all_heights[inside] = function(flat_line[inside])
+            heights = all_heights.reshape(line.shape[:2])
+            pick = np.argmax(heights, axis=1)
+            row = np.arange(len(points))
+            better = heights[row, pick] > best
+            points[better], best[better] = line[row, pick][better], heights[row, pick][better]
+    return points, best
 
 
 def polish(
@@ -374,7 +426,7 @@ def _pull_inside(points: FloatArray, anchors: FloatArray, domain: Domain) -> tup
     outside: BoolArray = ~domain.inside(points)
     if outside.any():
         near, far = anchors[outside], points[outside]
-        for _ in range(50):
+        for _ in range(_BISECTIONS):
             middle = (near + far) / 2
             inside = domain.inside(middle)[:, None]
             near, far = np.where(inside, middle, near), np.where(inside, far, middle)

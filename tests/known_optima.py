@@ -33,16 +33,22 @@ class Known:
 PROBLEMS: list[Known] = []
 
 
-def problem(kind, dimension, optimum, status="optimal"):
-    """Register the decorated model builder; its docstring becomes the reason."""
+def register_in(problems):
+    """A decorator for model builders that puts them into a list; the docstring becomes the reason."""
 
-    def register(build):
-        reason = " ".join(build.__doc__.split())
-        value = None if optimum is None else float(optimum)
-        PROBLEMS.append(Known(build.__name__, kind, dimension, value, status, reason, build))
-        return build
+    def problem(kind, dimension, optimum, status="optimal"):
+        def register(build):
+            reason = " ".join(build.__doc__.split())
+            value = None if optimum is None else float(optimum)
+            problems.append(Known(build.__name__, kind, dimension, value, status, reason, build))
+            return build
 
-    return register
+        return register
+
+    return problem
+
+
+problem = register_in(PROBLEMS)
 
 
 def infeasible(dimension):

@@ -1,9 +1,12 @@
 """Semi-infinite programs with independently known optima, and what every exact answer must satisfy."""
 
 import pytest
-from known_optima import PROBLEMS
+from hard_optima import PROBLEMS as HARD
+from known_optima import PROBLEMS as KNOWN
 
 import osilp_pyomo as osilp
+
+PROBLEMS = [*KNOWN, *HARD]
 
 
 @pytest.mark.parametrize("known", PROBLEMS, ids=[known.name for known in PROBLEMS])
@@ -25,3 +28,8 @@ def test_there_are_enough_of_them_in_every_dimension():
     assert len(dimensions) >= 25
     assert set(dimensions) == {1, 2, 3, 4, 5}
     assert {known.status for known in PROBLEMS} == {"optimal", "infeasible", "unbounded"}
+
+
+def test_names_are_told_apart():
+    names = [known.name for known in PROBLEMS]
+    assert len(names) == len(set(names))

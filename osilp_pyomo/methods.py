@@ -10,7 +10,7 @@ import numpy as np
 
 from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_family, look_at
 from osilp_pyomo.bases import Functionals
-from osilp_pyomo.clusters import cluster_means
+from osilp_pyomo.clusters import join_close
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
 from osilp_pyomo.grids import GridPoints
@@ -26,8 +26,8 @@ _BRACKET = 1e-8
 _ROUNDING = 1e-14
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
-# Atoms of a price closer than this, in widths of the domain, are one atom seen twice.
-_SAME_ATOM = 1e-5
+# What joining atoms that straddle one binding point may cost of an integral's accuracy.
+_SAME_ATOM = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Pr
     """
     points, duals = _carrying(points, duals)
     if len(points):
-        points, duals, _ = cluster_means(points, duals, family.domain.width, _SAME_ATOM)
+        points, duals = join_close(points, duals, family.domain.width, _SAME_ATOM)
     masses = family.user_masses(points, duals)
     return atomic_price(family.name, family.user_domain, family.user_points(points), masses, family.templates)
 

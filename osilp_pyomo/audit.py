@@ -15,11 +15,13 @@ import pandas as pd
 
 from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP, excess_of, violation_scale
-from osilp_pyomo.search import scan_points
+from osilp_pyomo.search import apart, scan_points
 
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.
 _BUDGET = 2_000_000
 _FEWEST, _MOST = 2_003, 20_011
+# Peaks that a look reports, and how far they are from each other in widths of the domain.
+_PEAKS, _APART = 8, 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class FamilyAudit:
     ``violation`` is max(0, largest excess), found at ``worst``; ``relative`` divides each excess by
     max(|b(u)|, scale), where ``scale`` is the median of |b(u)| (1 where that is zero). ``scaled`` divides it by
     the size of the row at that very point (:func:`violation_scale`); it is what decides whether an answer is
-    feasible, and ``worst_scaled`` is where.
+    feasible, and ``worst_scaled`` is where. ``peaks`` are the highest points that stand apart from each other.
     """
 
     name: str
@@ -40,6 +42,7 @@ class FamilyAudit:
     scale: float
     scaled: float
     worst_scaled: FloatArray
+    peaks: FloatArray
 
     def joined(self, other: FamilyAudit) -> FamilyAudit:
         """The worse of two looks in every respect; ``scale`` stays that of the first, which saw the whole domain."""
@@ -54,6 +57,7 @@ class FamilyAudit:
             self.scale,
             scaled.scaled,
             scaled.worst_scaled,
+            self.peaks,
         )
 
 
@@ -118,6 +122,7 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
     sizes = violation_scale(activity, size, lower, upper)
     scaled = excess / np.maximum(sizes, SCALE_FLOOR * np.median(sizes))
     worst_scaled = int(np.argmax(scaled))
+    highest = points[np.argsort(-excess, kind="stable")[:500]]
     return FamilyAudit(
         family.name,
         len(points),
@@ -127,6 +132,7 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
         scale,
         max(0.0, float(scaled[worst_scaled])),
         points[worst_scaled],
+        highest[apart(highest / family.domain.width, _APART)][:_PEAKS],
     )
 
 

@@ -96,6 +96,9 @@ class _WorkingSet:
         chosen = [self.point[k] for k in self.of(number)]
         return np.array(chosen).reshape(-1, dimension)
 
+    def copy(self) -> _WorkingSet:
+        return _WorkingSet(list(self.family), list(self.point), list(self.slack))
+
     def keep(self, kept: IntArray) -> None:
         for name in ("family", "point", "slack"):
             setattr(self, name, [getattr(self, name)[k] for k in kept])
@@ -117,7 +120,7 @@ class Exchange:
         self._started = time.monotonic()
         self._largest = 0
         self._tolerance = options.tolerance
-        self._priced = 0  # rows that were in the model at its last solve
+        self._solved = self.working  # the rows that the last solution has duals for
         for number, search in enumerate(self.searches):
             self._add(number, _first_points(search))
 
@@ -135,7 +138,6 @@ class Exchange:
         while len(self.log) < self.options.iteration_limit:
             if self.options.time_limit is not None:
                 self.model.limit_time(self.options.time_limit - (time.monotonic() - self._started))
-            self._priced = len(self.working.family)
             current = self.model.solve()
             if current.status == "unbounded":
                 checked_rays += 1
@@ -153,7 +155,7 @@ class Exchange:
             if current.status != "optimal":
                 return self._without_answer(current.status)
             assert current.x is not None
-            solution = current
+            solution, self._solved = current, self.working.copy()
             found = tuple(search.worst(current.x) for search in self.searches)
             violated = [max(0.0, each.worst) for each in found]
             added = sum(self._add_violated(number, each) for number, each in enumerate(found))
@@ -211,12 +213,11 @@ class Exchange:
         assert solution.row_duals is not None
         duals = solution.row_duals[len(self.problem.core.row_lower) :]
         for number, family in enumerate(self.problem.families):
-            mine = self.working.of(number)
-            mine = mine[mine < self._priced]
+            mine = self._solved.of(number)
             mine = mine[np.abs(duals[mine]) > 1e-9 * np.abs(duals[mine]).max(initial=0.0)]
             if len(mine) < 2:
                 continue
-            points = np.array([self.working.point[k] for k in mine])
+            points = np.array([self._solved.point[k] for k in mine])
             for radius in _CLUSTER_RADII:
                 means, _, counts = cluster_means(points, duals[mine], family.domain.width, radius)
                 means = means[counts > 1]
@@ -234,9 +235,9 @@ class Exchange:
             self.model.delete_rows(np.flatnonzero(old) + len(self.problem.core.row_lower))
             self.working.keep(np.flatnonzero(~old))
 
-    def _working_points(self) -> tuple[FloatArray, ...]:
+    def _points(self, rows: _WorkingSet) -> tuple[FloatArray, ...]:
         return tuple(
-            self.working.points(number, family.domain.dimension) for number, family in enumerate(self.problem.families)
+            rows.points(number, family.domain.dimension) for number, family in enumerate(self.problem.families)
         )
 
     # -- endings ---------------------------------------------------------------------------------
@@ -278,12 +279,11 @@ class Exchange:
         if solution.row_duals is None and self.options.fix_integers:
             integers = np.flatnonzero(core.integer)
             self.model.fix(integers, x[integers])
-            priced = self.model.solve()
-        # Rows added after the last solve have no dual yet.
-        duals = np.zeros(len(self.working.family))
+            priced, self._solved = self.model.solve(), self.working
+        duals = None
         if priced.row_duals is not None:
-            duals[: len(priced.row_duals) - split] = priced.row_duals[split:]
-        numbers = range(len(self.problem.families))
+            numbers = range(len(self.problem.families))
+            duals = tuple(priced.row_duals[split:][self._solved.of(number)] for number in numbers)
         return Outcome(
             status,
             core.value(x),
@@ -291,8 +291,8 @@ class Exchange:
             x,
             moved is not None,
             found,
-            self._working_points(),
-            tuple(duals[self.working.of(k)] for k in numbers) if priced.row_duals is not None else None,
+            self._points(self._solved),
+            duals,
             None if priced.row_duals is None else priced.row_duals[:split],
             priced.reduced_costs,
             tuple(self.log),
@@ -305,7 +305,7 @@ class Exchange:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
-        inner = slater_point(self.problem, self.searches, self._working_points(), self._scaling, x)
+        inner = slater_point(self.problem, self.searches, self._points(self.working), self._scaling, x)
         moved: FloatArray | None = x
         for _ in range(_REPAIRS):
             if inner is None or moved is None or all(each.worst <= 0 for each in found):

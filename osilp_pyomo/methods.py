@@ -70,7 +70,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
         missed = False
         for search, found, seen in zip(searches, outcome.found, checked.families, strict=True):
             if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
-                search.learn(np.unique([seen.worst, seen.worst_scaled], axis=0))
+                search.learn(np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0))
                 missed = True
         wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
         # Without a Slater point the answer stays as violated as it is: only less violation makes it better.
@@ -200,9 +200,9 @@ def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
 
 
 def _look_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:
-    """An audit of a family, and a climb from the worst points it saw."""
+    """An audit of a family, and a climb from the highest points it saw."""
     seen = audit_family(family, x, near)
-    starts = np.unique([seen.worst, seen.worst_scaled], axis=0)
+    starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),
         family.domain,

@@ -248,6 +248,13 @@ def test_limits_are_statuses():
     assert osilp.solve(m, time_limit=1e-4).status == "time_limit"
 
 
+@pytest.mark.parametrize("limit", [7, 8, 9, 10, 11])
+def test_prices_of_an_early_end_belong_to_its_bound(limit):
+    """Rows are dropped and added between the last solve and the end; duals must stay with their points."""
+    result = osilp.solve(packing(300, seed=3), iteration_limit=limit)
+    assert result.audit.dual_bound == pytest.approx(result.bound, rel=1e-8)
+
+
 def test_memory_stays_far_below_the_matrix():
     m = packing(40)
     count = 200_000

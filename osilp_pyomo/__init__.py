@@ -1,4 +1,4 @@
-"""Semi-infinite linear programming in Pyomo, offline and online.
+"""Semi-infinite linear programming in Pyomo.
 
 A modeler declares, in an ordinary Pyomo model, a constraint that holds for every point of a continuous
 index, and solves it: exactly over the continuum, on a grid, or projected on test functions.

@@ -52,7 +52,7 @@ class FamilyAudit:
             self.name,
             self.points + other.points,
             worse.violation,
-            max(self.relative, other.violation / max(self.scale, other.scale)),
+            max(self.relative, min(other.relative, other.violation / self.scale)),
             worse.worst,
             self.scale,
             scaled.scaled,

@@ -25,7 +25,8 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
+from osilp_pyomo.problem import IntArray, SemiInfiniteLP
+from osilp_pyomo.rays import ray_problem
 from osilp_pyomo.scaling import scaling_for
 from osilp_pyomo.search import FiniteSearch, Found, Search, apart
 
@@ -42,20 +43,20 @@ _STALLED, _ROUNDING = 15, 1e-6
 _REPAIRS = 3
 # A direction that improves the objective by more than this share of its largest cost, over a unit box, is a ray.
 _RAY = 1e-7
+# Unbounded LPs in a row, each with rows that should have bounded it, before the question is left open.
+_MOST_RAYS = 20
 
 
 @dataclass(frozen=True)
 class ExchangeOptions:
     """When to stop.
 
-    ``tolerance`` is the violation that counts as none, relative to the size of the row's terms;
-    ``fix_integers`` asks for prices of an integer answer with the integers held at their values.
+    ``tolerance`` is the violation that counts as none, relative to the size of the row's terms.
     """
 
     tolerance: float = 1e-9
     iteration_limit: int = 500
     time_limit: float | None = None
-    fix_integers: bool = False
     report: Callable[[dict[str, Any]], None] | None = None
 
 
@@ -140,10 +141,13 @@ class Exchange:
                 self.model.limit_time(self.options.time_limit - (time.monotonic() - self._started))
             current = self.model.solve()
             if current.status == "unbounded":
+                judged = self._judge_ray()
                 checked_rays += 1
-                if self._bounded() and checked_rays < 20:
+                if judged != "bounded":
+                    return self._without_answer(judged)
+                if checked_rays < _MOST_RAYS:
                     continue
-                return self._without_answer("unbounded" if self._feasible() else "infeasible")
+                return self._without_answer("infeasible_or_unbounded")
             if current.status in ("time_limit", "solver_error", "iteration_limit") and solution is not None:
                 status = current.status
                 break
@@ -166,7 +170,9 @@ class Exchange:
             stalled = 0 if relative < 0.9 * smallest else stalled + 1
             smallest = min(smallest, relative)
             if not added or (stalled >= _STALLED and relative <= _ROUNDING):
-                status = "optimal"
+                # Rows that are in the LP and violated all the same are beyond HiGHS.
+                enforced = all(each.blatant <= _ROUNDING for each in found)
+                status = "optimal" if enforced else "inaccurate"
                 break
             moved = not np.isclose(solution.objective, best_bound, rtol=1e-10, atol=1e-12)
             best_bound = solution.objective
@@ -274,17 +280,7 @@ class Exchange:
             if moved is not None:
                 x = moved
                 found = tuple(search.worst(x) for search in self.searches)
-        split = len(core.row_lower)
-        priced = solution
-        if solution.row_duals is None and self.options.fix_integers:
-            integers = np.flatnonzero(core.integer)
-            self.model.fix(integers, x[integers])
-            priced, self._solved = self.model.solve(), self.working
-        duals = None
-        if priced.row_duals is not None:
-            numbers = range(len(self.problem.families))
-            duals = tuple(priced.row_duals[split:][self._solved.of(number)] for number in numbers)
-        return Outcome(
+        outcome = Outcome(
             status,
             core.value(x),
             solution.bound,
@@ -292,11 +288,30 @@ class Exchange:
             moved is not None,
             found,
             self._points(self._solved),
-            duals,
-            None if priced.row_duals is None else priced.row_duals[:split],
-            priced.reduced_costs,
-            tuple(self.log),
-            self._largest,
+            log=tuple(self.log),
+            memory=self._largest,
+        )
+        return self._with_duals(outcome, solution)
+
+    def priced(self, outcome: Outcome) -> Outcome:
+        """The same outcome with prices for its integers held at their values; the last thing to ask for."""
+        if outcome.x is None or not self.problem.core.integer.any():
+            return outcome
+        integers = np.flatnonzero(self.problem.core.integer)
+        self._solved = self.working
+        return self._with_duals(outcome, self.model.solve_with_fixed(integers, outcome.x[integers]))
+
+    def _with_duals(self, outcome: Outcome, solution: LPSolution) -> Outcome:
+        if solution.row_duals is None:
+            return outcome
+        split = len(self.problem.core.row_lower)
+        own = solution.row_duals[split:]
+        return replace(
+            outcome,
+            points=self._points(self._solved),
+            duals=tuple(own[self._solved.of(number)] for number in range(len(self.problem.families))),
+            core_duals=solution.row_duals[:split],
+            reduced_costs=solution.reduced_costs,
         )
 
     # -- feasibility and rays ----------------------------------------------------------------------
@@ -315,60 +330,38 @@ class Exchange:
                 found = tuple(search.worst(moved) for search in self.searches)
         return None if inner is None else moved
 
-    def _feasible(self) -> bool:
-        """Whether any point satisfies all rows (for telling unbounded from infeasible)."""
-        without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
-        options = replace(self.options, report=None, fix_integers=False)
-        problem = SemiInfiniteLP(without_cost, self.problem.families)
-        return Exchange(problem, self.searches, options).run().status == "optimal"
-
-    def _bounded(self) -> bool:
-        """Look for rows that take away the direction in which the LP is unbounded; False if none do.
-
-        Rays solve the same problem with all limits set to zero, over a unit box. It is itself a
-        semi-infinite LP, and its working set is what the LP lacks.
-        """
-        core = self.problem.core
-        rays = replace(
-            core,
-            offset=0.0,
-            column_lower=np.where(np.isfinite(core.column_lower), 0.0, -1.0),
-            column_upper=np.where(np.isfinite(core.column_upper), 0.0, 1.0),
-            integer=np.zeros(core.columns, dtype=bool),
-            row_lower=_zero_where_finite(core.row_lower),
-            row_upper=_zero_where_finite(core.row_upper),
-        )
-        families = tuple(replace(family, rows=_Homogeneous(family.rows)) for family in self.problem.families)
-        searches = [search.over(family) for search, family in zip(self.searches, families, strict=True)]
-        options = replace(self.options, report=None)
-        inner = Exchange(SemiInfiniteLP(rays, families), searches, options)
-        for number, family in enumerate(families):
-            inner._add(number, self.working.points(number, family.domain.dimension))
+    def _judge_ray(self) -> str:
+        """Tell what an unbounded LP means: "bounded" (rows that were missing are added), or how the problem ends."""
+        rays = ray_problem(self.problem)
+        searches = [search.over(family) for search, family in zip(self.searches, rays.families, strict=True)]
+        inner = Exchange(rays, searches, self._remaining())
+        for number, points in enumerate(self._points(self.working)):
+            inner._add(number, points)
         outcome = inner.run()
-        improvement = outcome.bound if core.maximize else -outcome.bound
-        if outcome.x is None or improvement > _RAY * np.abs(core.cost).max(initial=0.0):
-            return False
-        new = [self._add(number, points) for number, points in enumerate(outcome.points)]
-        return sum(new) > 0
+        improvement = outcome.bound if self.problem.core.maximize else -outcome.bound
+        largest = float(np.abs(self.problem.core.cost).max(initial=0.0))
+        if outcome.x is not None and improvement <= _RAY * largest:
+            new = [self._add(number, points) for number, points in enumerate(outcome.points)]
+            if sum(new):
+                return "bounded"
+        if outcome.status not in ("optimal", "inaccurate"):
+            # The relaxation of an exchange that was cut short always has a ray.
+            return outcome.status
+        feasible = self._find_any_point()
+        return "unbounded" if feasible == "optimal" else feasible
 
+    def _find_any_point(self) -> str:
+        """How the same problem without a cost ends: "optimal" if any point satisfies all rows."""
+        without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
+        problem = SemiInfiniteLP(without_cost, self.problem.families)
+        return Exchange(problem, self.searches, self._remaining()).run().status
 
-class _Homogeneous(Rows):
-    """The same coefficients with every limit at zero."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self.columns = rows.columns
-
-    def blocks(self, points: FloatArray) -> Any:
-        return self._rows.blocks(points)
-
-    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        lower, upper = self._rows.limits(points)
-        return _zero_where_finite(lower), _zero_where_finite(upper)
-
-
-def _zero_where_finite(limit: FloatArray) -> FloatArray:
-    return np.where(np.isfinite(limit), 0.0, limit)
+    def _remaining(self) -> ExchangeOptions:
+        """Options for an exchange within this one: in silence, and in the time that is left."""
+        limit = self.options.time_limit
+        if limit is not None:
+            limit = max(1e-3, limit - (time.monotonic() - self._started))
+        return replace(self.options, time_limit=limit, report=None)
 
 
 def _first_points(search: Search) -> FloatArray:

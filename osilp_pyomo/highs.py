@@ -47,7 +47,6 @@ class LPSolution:
     x: FloatArray | None = None
     row_duals: FloatArray | None = None
     reduced_costs: FloatArray | None = None
-    iterations: int = 0
 
 
 class HighsModel:
@@ -125,12 +124,13 @@ class HighsModel:
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))
         self._sizes = np.delete(self._sizes, numbers)
 
-    def fix(self, columns: IntArray, values: FloatArray) -> None:
-        """Fix integer columns at values and make them continuous, for the prices of an integer answer."""
+    def solve_with_fixed(self, columns: IntArray, values: FloatArray) -> LPSolution:
+        """Fix integer columns at values and solve the LP that is left, for the prices of an integer answer."""
         index = columns.astype(np.int32)
         self._highs.changeColsBounds(len(index), index, values, values)
         self._highs.changeColsIntegrality(len(index), index, np.zeros(len(index), dtype=np.uint8))
         self._integer[columns] = False
+        return self.solve()
 
     def limit_time(self, seconds: float) -> None:
         """Let the next solve take at most so long."""
@@ -152,12 +152,11 @@ class HighsModel:
             status = self._status()
             self._set("presolve", "choose")
         info = self._highs.getInfo()
-        iterations = max(info.simplex_iteration_count, 0)
         if status != "optimal":
             nothing = np.nan
             if status == "unbounded":
                 nothing = np.inf if self._lp.maximize else -np.inf
-            return LPSolution(status, nothing, nothing, iterations=iterations)
+            return LPSolution(status, nothing, nothing)
         found = self._highs.getSolution()
         cost = self._scaling.cost
         x = self._scaling.point(np.array(found.col_value))
@@ -165,10 +164,10 @@ class HighsModel:
         if self._integer.any():
             x[self._integer] = np.round(x[self._integer])
             bound = float(info.mip_dual_bound) * cost + self._lp.offset
-            return LPSolution(status, self._lp.value(x), bound, x, iterations=iterations)
+            return LPSolution(status, self._lp.value(x), bound, x)
         row_duals = np.array(found.row_dual) * cost / self._sizes
         reduced_costs = self._scaling.reduced_costs(np.array(found.col_dual))
-        return LPSolution(status, objective, objective, x, row_duals, reduced_costs, iterations)
+        return LPSolution(status, objective, objective, x, row_duals, reduced_costs)
 
     def _from_the_beginning(self) -> None:
         """Solve once more without the old basis, in ways that suit other matrices, after numerical trouble."""

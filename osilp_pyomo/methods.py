@@ -26,6 +26,8 @@ _BRACKET = 1e-8
 _ROUNDING = 1e-14
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
+# A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
+_ENFORCED = 1e-6
 # What joining atoms that straddle one binding point may cost of an integral's accuracy.
 _SAME_ATOM = 1e-7
 
@@ -56,7 +58,7 @@ class Solved:
     log: tuple[dict[str, Any], ...] = ()
 
 
-def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
+def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """Exact over the continuum; goes on where the audit finds a violation that the search had missed."""
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
@@ -79,14 +81,22 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions) -> Solved:
             break
         outcome = exchange.run()
         checked = _audit_outcome(bounded, outcome)
+    if fix_integers:
+        outcome = exchange.priced(outcome)
+        checked = _audit_outcome(bounded, outcome)
     bound = _safe_bound(problem, outcome.bound, checked)
     return _solved(outcome, bound, families, checked, _exchange_price)
 
 
-def by_grid(problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions) -> Solved:
+def by_grid(
+    problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions, fix_integers: bool = False
+) -> Solved:
     """The LP over all grid rows, solved by adding the violated ones: the same optimum, fewer rows in memory."""
     searches = [FiniteSearch(family, laid.points) for family, laid in zip(problem.families, grids, strict=True)]
-    outcome = Exchange(problem, searches, options).run()
+    exchange = Exchange(problem, searches, options)
+    outcome = exchange.run()
+    if fix_integers:
+        outcome = exchange.priced(outcome)
     checked = None
     if outcome.x is not None:
         seen = [laid.points for laid in grids]
@@ -94,10 +104,15 @@ def by_grid(problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: Excha
     return _solved(outcome, outcome.bound, problem.families, checked, _grid_price)
 
 
-def by_projection(problem: SemiInfiniteLP, functionals: Sequence[Functionals], options: ExchangeOptions) -> Solved:
+def by_projection(
+    problem: SemiInfiniteLP,
+    functionals: Sequence[Functionals],
+    options: ExchangeOptions,
+    fix_integers: bool = False,
+) -> Solved:
     """The LP on test functions, Phi'A x <= Phi'b: a bound."""
     rows = project(problem, functionals)
-    found = solve_projected(problem, rows, time_limit=options.time_limit, fix_integers=options.fix_integers)
+    found = solve_projected(problem, rows, time_limit=options.time_limit, fix_integers=fix_integers)
     solution, priced = found.solution, found.priced
     count = sum(len(part.lower) for part in rows)
     if solution.x is None:
@@ -111,9 +126,12 @@ def by_projection(problem: SemiInfiniteLP, functionals: Sequence[Functionals], o
         atoms = [(price.points, price.masses) for price in prices]
     core_duals = None if priced.row_duals is None else priced.row_duals[: len(problem.core.row_lower)]
     checked = _audit_bound(problem, solution.x, [phi.points for phi in functionals], atoms, core_duals)
-    test_violation = max((part.violation(solution.x) for part in rows), default=0.0)
+    violations = [part.violation(solution.x) for part in rows]
+    test_violation = max((absolute for absolute, _ in violations), default=0.0)
+    enforced = max((relative for _, relative in violations), default=0.0) <= _ENFORCED
     point = Point(solution.x, checked, prices, core_duals, priced.reduced_costs, False, test_violation)
-    return Solved(solution.status, problem.core.value(solution.x), solution.bound, point, count, found.memory)
+    status = solution.status if enforced or solution.status != "optimal" else "inaccurate"
+    return Solved(status, problem.core.value(solution.x), solution.bound, point, count, found.memory)
 
 
 def _solved(

@@ -104,13 +104,13 @@ def solve(
         raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
     traced = trace_model(model)
     with _Reporter(method, tee, progress) as report:
-        options = ExchangeOptions(tolerance, iteration_limit, time_limit, fix_integers, report)
+        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report)
         if method == "exchange":
-            solved = by_exchange(traced.problem, options)
+            solved = by_exchange(traced.problem, options, fix_integers)
         elif method == "discretized":
-            solved = by_grid(traced.problem, lay_grids(traced, grid), options)
+            solved = by_grid(traced.problem, lay_grids(traced, grid), options, fix_integers)
         else:
-            solved = by_projection(traced.problem, lay_bases(traced, grid, basis), options)
+            solved = by_projection(traced.problem, lay_bases(traced, grid, basis), options, fix_integers)
     result = _result(traced.problem, method, solved, time.monotonic() - started)
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)
@@ -124,7 +124,8 @@ def solve(
 
 def _result(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:
     status = solved.status
-    if status == "optimal" and (complaint := _complaint(method, problem, solved)):
+    complaint = _complaint(method, problem, solved) if status in ("optimal", "inaccurate") else None
+    if complaint is not None:
         status = "inaccurate"
         warn_user(f"{method}: the answer is less accurate than it should be: {complaint}.", AccuracyWarning)
     return Result(
@@ -168,6 +169,8 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
     """What, if anything, is wrong with an answer that its method calls optimal."""
     if solved.point is None:
         return None
+    if solved.status == "inaccurate":
+        return "HiGHS leaves rows of its LP violated; look for coefficients of very different size"
     # An objective measured in billionths is to be as accurate as one measured in units.
     problem_size = min(1.0, float(np.abs(problem.core.cost * solved.point.x).max(initial=0.0)) or 1.0)
     seen = solved.point.audit

@@ -244,16 +244,16 @@ class Family:
 
     def matrix(self, points: FloatArray) -> FloatArray:
         """Coefficients at the points over ``rows.columns``, an array (m, n)."""
-        # Laid out column by column, as the blocks come; each column stands in exactly one block a point.
-        result = np.empty((len(self.rows.columns), len(points)))
-        for columns, at, block in self.blocks(points):
-            result[self._positions(columns), at] = block
-        return result.T
+        return self._assembled(self.blocks(points), len(points))
 
     def matrix_unchecked(self, points: FloatArray) -> FloatArray:
         """The same with whatever the formulas give, finite or not."""
-        result = np.empty((len(self.rows.columns), len(points)))
-        for columns, at, block in self.rows.blocks(points):
+        return self._assembled(self.rows.blocks(points), len(points))
+
+    def _assembled(self, blocks: Iterator[tuple[IntArray, slice, FloatArray]], count: int) -> FloatArray:
+        # Laid out column by column, as the blocks come; each column stands in exactly one block a point.
+        result = np.empty((len(self.rows.columns), count))
+        for columns, at, block in blocks:
             result[self._positions(columns), at] = block
         return result.T
 

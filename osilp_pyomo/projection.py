@@ -14,7 +14,7 @@ import numpy as np
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP
+from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP, excess_of, violation_scale
 from osilp_pyomo.scaling import scaling_for
 
 
@@ -28,10 +28,13 @@ class ProjectedRows:
     lower: FloatArray
     upper: FloatArray
 
-    def violation(self, x: FloatArray) -> float:
-        """Largest violation against a test function, the paper's measure row by row."""
-        activity = self.matrix @ x[self.family.rows.columns]
-        return float(max(0.0, np.max(activity - self.upper), np.max(self.lower - activity)))
+    def violation(self, x: FloatArray) -> tuple[float, float]:
+        """Largest violation against a test function (the paper's measure, row by row), and relative to its row."""
+        own = x[self.family.rows.columns]
+        activity, size = self.matrix @ own, np.abs(self.matrix) @ np.abs(own)
+        excess = np.maximum(excess_of(activity, self.lower, self.upper), 0.0)
+        scale = violation_scale(activity, size, self.lower, self.upper)
+        return float(excess.max()), float(np.max(excess / np.maximum(scale, np.median(scale))))
 
 
 def project(problem: SemiInfiniteLP, functionals: Sequence[Functionals]) -> tuple[ProjectedRows, ...]:
@@ -68,8 +71,7 @@ def solve_projected(
     solution = priced = model.solve()
     if fix_integers and solution.x is not None and solution.row_duals is None:
         integers = np.flatnonzero(problem.core.integer)
-        model.fix(integers, solution.x[integers])
-        priced = model.solve()
+        priced = model.solve_with_fixed(integers, solution.x[integers])
     duals = None
     if priced.row_duals is not None:
         duals = tuple(priced.row_duals[at] for at in numbers)

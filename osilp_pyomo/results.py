@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 # A relative violation that still counts as feasible, as solvers of finite LPs count it.
 FEASIBLE = 1e-6
+# A violation, relative to the median limit of its row, that is rounding.
+CERTIFIED = 1e-13
 
 
 class FamilyMap(Mapping[str, T], Generic[T]):
@@ -74,10 +76,10 @@ class Result:
     Attributes
     ----------
     method, status, sense : str
-        Status is "optimal", "infeasible", "unbounded", "time_limit", "iteration_limit" or "solver_error" (the last
-        good iteration before numerical trouble), and "inaccurate" where audit or bracket are wider than 1e-6. It is
-        that of the problem the method solves: a discretized or projected optimum is a bound of the semi-infinite
-        one.
+        Status is "optimal", "infeasible", "unbounded", "infeasible_or_unbounded", "time_limit", "iteration_limit" or
+        "solver_error" (the last good iteration before numerical trouble), and "inaccurate" where audit or bracket
+        are wider than 1e-6. It is that of the problem the method solves: a discretized or projected optimum is a
+        bound of the semi-infinite one.
     objective, bound : float
         Objective of the values, and what no feasible point can beat.
     log : DataFrame
@@ -115,8 +117,8 @@ class Result:
         found = getattr(self._answer("prices"), part)
         if found is None:
             raise PriceError(
-                "A model with integer variables has no prices; solve with fix_integers=True for those at the integers "
-                "found."
+                "A model with integer variables has no prices; solve with fix_integers=True (and time enough) for "
+                "those at the integers found."
             )
         return found
 
@@ -177,12 +179,12 @@ class Result:
 
     @property
     def certified(self) -> bool:
-        """Whether the values violate no row at all, as far as search and audit can see.
+        """Whether the values violate no row beyond rounding, as far as search and audit can see.
 
         Then the optimum lies in the bracket. Otherwise no point with room in every row was found towards which
         the values could be moved, and the objective is as optimistic as the bound.
         """
-        return self.answer is not None and (self.answer.repaired or self.audit.violation == 0)
+        return self.answer is not None and all(look.violation <= CERTIFIED * look.scale for look in self.audit.families)
 
     @property
     def feasible(self) -> bool:

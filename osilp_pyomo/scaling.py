@@ -3,9 +3,9 @@
 A capacitance in farads, a cost in billions or a polynomial of degree ten in powers of u is a legitimate model, but
 HiGHS calls anything below 1e-10 feasible and drops coefficients below 1e-9. While a model is solved
 
-- variables that their rows keep far from 1 are measured in other units, and so is the objective;
-- free variables whose functions of the index are almost dependent (powers of u) are replaced by combinations
-  whose functions are orthogonal on the scan.
+- variables that their rows or bounds keep far from 1 are measured in other units, and so is the objective;
+- free variables whose functions of the index are tiny or almost dependent (powers of u) are replaced by
+  combinations whose functions are orthogonal on the scan.
 
 Ordinary models are left as they are.
 """
@@ -98,11 +98,18 @@ class Scaling:
 def scaling_for(problem: SemiInfiniteLP, points: Sequence[FloatArray]) -> Scaling:
     """Scale by the ordinary rows, and by the semi-infinite ones at some of the points of each family."""
     core = problem.core
-    units = np.ones(core.columns)
+    # How large each variable can be by the row that allows it most, and its largest coefficient; 0 where unknown.
+    reach, largest = np.zeros(core.columns), np.zeros(core.columns)
+
+    def note(columns: IntArray, coefficients: FloatArray, limit: float) -> None:
+        largest[columns] = np.maximum(largest[columns], coefficients)
+        used = coefficients > 0
+        reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
+
     for row in range(len(core.row_lower)):
         entries = slice(core.matrix.indptr[row], core.matrix.indptr[row + 1])
         limit = _largest_limit(core.row_lower[row : row + 1], core.row_upper[row : row + 1])
-        _shrink(units, core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limit)
+        note(core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limit)
     free = np.flatnonzero(np.isneginf(core.column_lower) & np.isposinf(core.column_upper) & ~core.integer)
     samples = []
     for family, at in zip(problem.families, points, strict=True):
@@ -110,27 +117,48 @@ def scaling_for(problem: SemiInfiniteLP, points: Sequence[FloatArray]) -> Scalin
         chosen = at[np.unique(np.linspace(0, len(at) - 1, wanted).astype(int))]
         matrix = family.matrix(chosen)
         limit = _largest_limit(*family.limits(chosen))
-        _shrink(units, family.rows.columns, np.abs(matrix).max(axis=0, initial=0.0), limit)
+        note(family.rows.columns, np.abs(matrix).max(axis=0, initial=0.0), limit)
         if 2 <= len(free) <= _MOST_MIXED:
             inside = np.isin(family.rows.columns, free)
             sample = np.zeros((len(chosen), len(free)))
             sample[:, np.searchsorted(free, family.rows.columns[inside])] = matrix[:, inside]
             samples.append(sample)
-    units = np.where(units < 1 / _ORDINARY, 2.0 ** np.round(np.log2(units)), 1.0)
-    units[core.integer] = 1.0
-    triangle = _triangle(np.concatenate(samples)) if samples else None
-    scaling = Scaling(units, 1.0, free, triangle) if triangle is not None else Scaling(units)
+    units = _units(core, reach, largest)
+    scaling = Scaling(units)
+    if samples:
+        sample = np.concatenate(samples)
+        # A free variable that stands in no family has nothing to be combined with.
+        used = sample.any(axis=0)
+        triangle = _triangle(sample[:, used])
+        if triangle is not None:
+            scaling = Scaling(units, 1.0, free[used], triangle)
     _, cost = scaling.rows(np.arange(core.columns), core.cost[None])
-    largest = float(np.abs(cost).max(initial=0.0))
-    if largest == 0 or 1 / _ORDINARY <= largest <= _ORDINARY:
+    dearest = float(np.abs(cost).max(initial=0.0))
+    if dearest == 0 or 1 / _ORDINARY <= dearest <= _ORDINARY:
         return scaling
-    return Scaling(units, float(2.0 ** np.round(np.log2(largest))), scaling.mixed, scaling.triangle)
+    return Scaling(units, float(2.0 ** np.round(np.log2(dearest))), scaling.mixed, scaling.triangle)
+
+
+def _units(core: FiniteLP, reach: FloatArray, largest: FloatArray) -> FloatArray:
+    """Units of the variables, as powers of two; 1 for ordinary ones and for integers.
+
+    Smaller where every row keeps a variable small; larger where its bounds let it be large and all coefficients
+    seen are small. Free variables are not made larger: their coefficients may be small only where we looked.
+    """
+    bound = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.where((reach > 0) & (reach < 1 / _ORDINARY), reach, 1.0)
+        growing = np.isfinite(bound) & (bound > _ORDINARY) & (largest > 0) & (largest < 1 / _ORDINARY)
+        wanted = np.where(growing, np.minimum(bound, 1 / largest), wanted)
+    wanted[core.integer] = 1.0
+    units: FloatArray = np.exp2(np.round(np.log2(wanted)))
+    return units
 
 
 def _triangle(sample: FloatArray) -> FloatArray | None:
     """The triangle R of ``sample = Q R`` where its columns are almost dependent, or far from 1; else None."""
     sizes = np.abs(sample).max(axis=0, initial=0.0)
-    if len(sample) < sample.shape[1] or not sizes.all():
+    if not 2 <= sample.shape[1] <= len(sample):
         return None
     spread = np.linalg.svd(sample / sizes, compute_uv=False)
     small = bool(np.any(sizes < 1 / _ORDINARY))
@@ -143,13 +171,3 @@ def _triangle(sample: FloatArray) -> FloatArray | None:
 def _largest_limit(lower: FloatArray, upper: FloatArray) -> float:
     limits = np.concatenate([lower, upper])
     return float(np.abs(limits[np.isfinite(limits)]).max(initial=0.0))
-
-
-def _shrink(units: FloatArray, columns: IntArray, coefficients: FloatArray, limit: float) -> None:
-    """Lower the units of columns whose coefficients are large beside the largest limit of their rows.
-
-    Never the other way: coefficients may be small at the points looked at and large elsewhere.
-    """
-    if limit > 0:
-        large = coefficients > limit
-        units[columns[large]] = np.minimum(units[columns[large]], limit / coefficients[large])

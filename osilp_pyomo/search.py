@@ -46,16 +46,25 @@ _BISECTIONS = 30
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Local maximizers of the excess, the worst first; ``scale`` is what each is to be measured by."""
+    """Local maximizers of the excess, the worst first.
+
+    ``scale`` is what each is to be measured by, ``typical`` the size of the row at most points.
+    """
 
     points: FloatArray
     excess: FloatArray
     scale: FloatArray
+    typical: float
 
     @property
     def worst(self) -> float:
         """Largest excess found; negative where the row has room everywhere."""
         return float(self.excess[0])
+
+    @property
+    def blatant(self) -> float:
+        """Largest excess relative to the size of the row at its point and at most others."""
+        return float(np.max(self.excess / np.maximum(self.scale, self.typical)))
 
     @property
     def relative(self) -> float:
@@ -90,7 +99,7 @@ class Search(ABC):
         return self.points.nbytes + self.neighbours.nbytes + (0 if self._matrix is None else self._matrix.nbytes)
 
     def _scan(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Excess at the scan points, and the least scale by which it is to be measured."""
+        """Excess at the scan points, and the size of the row at most of them."""
         if self._cacheable and self._matrix is None:
             self._matrix = self.family.matrix(self.points)
         if self._matrix is not None:
@@ -98,10 +107,10 @@ class Search(ABC):
         else:
             activity = self.family.activity(self.points, x)
         sizes = violation_scale(activity, np.zeros(len(activity)), self.lower, self.upper)
-        return excess_of(activity, self.lower, self.upper), SCALE_FLOOR * float(np.median(sizes))
+        return excess_of(activity, self.lower, self.upper), float(np.median(sizes))
 
-    def _found(self, points: FloatArray, excess: FloatArray, floor: float, x: FloatArray) -> Found:
-        return Found(points, excess, np.maximum(self.family.scale(points, x), floor))
+    def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Found:
+        return Found(points, excess, np.maximum(self.family.scale(points, x), SCALE_FLOOR * typical), typical)
 
     @abstractmethod
     def worst(self, x: FloatArray) -> Found:
@@ -116,9 +125,10 @@ class FiniteSearch(Search):
     """Over the points of a grid, and no others."""
 
     def worst(self, x: FloatArray) -> Found:
-        excess, floor = self._scan(x)
+        excess, typical = self._scan(x)
+        # Points of a grid are not polished, so that there is no need to spare them.
         peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["interval"]]
-        return self._found(self.points[peaks], excess[peaks], floor, x)
+        return self._found(self.points[peaks], excess[peaks], typical, x)
 
     def learn(self, points: FloatArray) -> None:
         """A grid stays what it is."""
@@ -142,7 +152,7 @@ class ContinuumSearch(Search):
         self._lay(np.concatenate([self.points, points]))
 
     def worst(self, x: FloatArray) -> Found:
-        excess, floor = self._scan(x)
+        excess, typical = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)
         # Between scan points a smooth row rises above its peak by less than it falls to the neighbours.
         rise = np.abs(excess[peaks, None] - excess[self.neighbours[peaks]]).max(axis=1)
@@ -167,12 +177,12 @@ class ContinuumSearch(Search):
             starts,
             values,
             step=0.5 / len(self.points) ** (1 / self.family.domain.dimension),
-            flat=1e-15 * np.maximum(self.family.scale(starts, x), floor),
+            flat=1e-15 * np.maximum(self.family.scale(starts, x), SCALE_FLOOR * typical),
         )
         order = np.argsort(-values, kind="stable")
         points, values = points[order], values[order]
         kept = apart(points / self.family.domain.width, 1e-8)
-        return self._found(points[kept], values[kept], floor, x)
+        return self._found(points[kept], values[kept], typical, x)
 
 
 def scan_points(domain: Domain, columns: int) -> FloatArray:

@@ -309,3 +309,59 @@ def test_blocks_can_be_solved_on_their_own():
     m.b.y.set_value(None)
     result.load(m.b)
     assert m.b.y.value == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("right", [0.0, 0.1 + 0.2 - 0.3, 1e-12, 1e-9])
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
+def test_a_limit_that_is_rounding_does_not_change_the_units(right, method):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(2), bounds=(0, 100))
+    m.gain = pyo.Objective(expr=m.x[0] + 2 * m.x[1], sense=pyo.maximize)
+    m.same = pyo.Constraint(expr=m.x[0] - m.x[1] == right)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x[0] * (1 + u) + m.x[1] * (2 - u) <= 6)
+    assert solved(m, method=method).objective == pytest.approx(6.0, abs=1e-6)
+
+
+def test_prices_with_integers_fixed_do_not_freeze_the_search():
+    """The audit finds a peak that the scan misses; the integers must still be free to move."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.n = pyo.Var(within=pyo.NonNegativeIntegers)
+    m.y = pyo.Var(bounds=(0, 1))
+    m.gain = pyo.Objective(expr=m.n + m.y, sense=pyo.maximize)
+    m.row = SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: m.n + m.y <= 5.3 - 2 * pyo.exp(-(((u - 0.43814977695812674) / 1.2e-5) ** 2))
+    )
+    free = solved(m)
+    fixed = solved(m, fix_integers=True)
+    assert fixed.objective == pytest.approx(free.objective)
+    assert fixed.price.total == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_limit_is_not_a_ray(limit):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 2 * np.pi))
+    m.a = pyo.Var(range(25))
+    m.b = pyo.Var(range(1, 25))
+    m.cost = pyo.Objective(expr=m.a[0])
+    m.row = SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: (
+            sum(m.a[k] * pyo.cos(k * u) for k in m.a) + sum(m.b[k] * pyo.sin(k * u) for k in m.b) >= pyo.exp(pyo.sin(u))
+        ),
+    )
+    assert osilp.solve(m, iteration_limit=limit).status == "iteration_limit"
+    assert osilp.solve(m).status == "optimal"
+
+
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
+def test_small_coefficients_of_large_variables_are_kept(method):
+    m = base(10)
+    m.y = pyo.Var(bounds=(0, 1e12))
+    m.gain.deactivate()
+    m.both = pyo.Objective(expr=m.x + 1e-9 * m.y, sense=pyo.maximize)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x + 1e-10 * m.y * (1 + u) <= 1 + u)
+    # Ten of the reward for each unit of the row: all of it goes to y.
+    assert solved(m, method=method).objective == pytest.approx(10.0, rel=2e-2)

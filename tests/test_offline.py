@@ -220,7 +220,7 @@ def test_integer_variables(method):
     with pytest.raises(errors.PriceError) as error:
         _ = result.price
     assert str(error.value) == (
-        "A model with integer variables has no prices; solve with fix_integers=True for those at the integers found."
+        "A model with integer variables has no prices; solve with fix_integers=True (and time enough) for those at the integers found."
     )
     priced = osilp.solve(m, method=method, fix_integers=True, **options)
     assert priced.price.total == pytest.approx(0.0)

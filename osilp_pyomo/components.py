@@ -20,38 +20,13 @@ from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import ScalarParam
-from pyomo.core.base.range import NumericRange
-from pyomo.core.base.set import SetData, SetProduct, process_setarg
+from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.visitor import identify_components
-from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError, warn_user
 from osilp_pyomo.relations import checked_relation, relation_text
-
-
-def is_continuous(candidate: Any) -> bool:
-    """Whether a set is a continuous index: a ContinuousSet, RangeSet(a, b, 0), or Reals."""
-    if isinstance(candidate, ContinuousSet):
-        return True
-    if not isinstance(candidate, SetData) or candidate.isdiscrete():
-        return False
-    ranges = list(candidate.ranges())
-    if len(ranges) == 1 and isinstance(ranges[0], NumericRange) and ranges[0].step == 0:
-        return True
-    raise DeclarationError(
-        f"SemiInfiniteConstraint: the set '{candidate.name}' is neither finite nor one interval; give an interval, "
-        "with 'where' for a part of it, or one constraint for each piece."
-    )
-
-
-def _single_sets(sets: Sequence[Any]) -> Iterator[Any]:
-    """The sets one by one, products such as ``m.u * m.v`` taken apart."""
-    for each in sets:
-        if isinstance(each, SetProduct):
-            yield from each.subsets(expand_all_set_operators=False)
-        else:
-            yield each
+from osilp_pyomo.sets import is_continuous, single_sets, some_number
 
 
 class IndexPlaceholder(ScalarParam):
@@ -170,6 +145,7 @@ class SemiInfiniteConstraint(Constraint):
     Examples
     --------
     >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
     >>> m = pyo.ConcreteModel()
     >>> m.u = ContinuousSet(bounds=(0, 1))
     >>> m.x = pyo.Var([0, 1])
@@ -185,7 +161,7 @@ class SemiInfiniteConstraint(Constraint):
     def __new__(cls, *args: Any, **kwds: Any) -> Any:
         if cls is not SemiInfiniteConstraint:
             return super().__new__(cls)
-        scalar = all(is_continuous(each) for each in _single_sets(args))
+        scalar = all(is_continuous(each) for each in single_sets(args))
         return super().__new__(ScalarSemiInfiniteConstraint if scalar else IndexedSemiInfiniteConstraint)
 
     def __init__(
@@ -197,7 +173,7 @@ class SemiInfiniteConstraint(Constraint):
         **kwds: Any,
     ) -> None:
         called = kwds.get("name") or "SemiInfiniteConstraint"
-        singles = list(_single_sets(sets))
+        singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):
             raise DeclarationError(
                 f"{called}: it needs a continuous index, a ContinuousSet or RangeSet(a, b, 0) with a < b; over "
@@ -233,7 +209,7 @@ class SemiInfiniteConstraint(Constraint):
     def arguments(self, index: Any, point: Sequence[Any]) -> list[Any]:
         """Arguments of the rule after the model: members of the ordinary sets and coordinates."""
         members = () if not self.is_indexed() else index if isinstance(index, tuple) else (index,)
-        ordinary = list(_single_sets([self.index_set()])) if self.is_indexed() else []
+        ordinary = list(single_sets([self.index_set()])) if self.is_indexed() else []
         arguments: list[Any] = []
         used = 0
         for place in self._layout:
@@ -315,7 +291,7 @@ class SemiInfiniteConstraint(Constraint):
         """Call the rule at a few points: whether it skips this member, at all of them."""
         skips = []
         for share in (0.43, 0.0, 1.0, 0.78, 0.15):
-            point = tuple(_some_number(each, share) for each in self.continuous_sets)
+            point = tuple(some_number(each, share) for each in self.continuous_sets)
             try:
                 relation = self.call_rule(index, point)
             except KeyError as error:
@@ -387,7 +363,10 @@ class SemiInfiniteConstraint(Constraint):
         """The continuous index in words: ``u in [0, 1]``."""
         parts = []
         for name, each in zip(self.index_names(), self.continuous_sets, strict=True):
-            low, high = each.bounds() if each.is_constructed() else (None, None)
+            if not each.is_constructed():
+                parts.append(name)
+                continue
+            low, high = each.bounds()
             left = "(-inf" if low is None else f"[{low:g}"
             right = "inf)" if high is None else f"{high:g}]"
             parts.append(f"{name} in {left}, {right}")
@@ -459,16 +438,6 @@ def _first_sentence(error: Exception) -> str:
     """Type and first sentence of an error, for a reason that fits on a line."""
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _some_number(each: Any, share: float) -> float:
-    """A number of a continuous set; where it is unbounded, one within 10 of its end or of zero."""
-    low, high = each.bounds()
-    if low is None:
-        low = -10.0 if high is None else high - 10.0
-    if high is None:
-        high = low + 10.0
-    return float(low + share * (high - low))
 
 
 def _function_name(function: Callable[..., Any]) -> str:

@@ -65,6 +65,8 @@ def disagreement(
         same = np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True)
         if not same.all():
             k = int(np.argmin(same))
+            if compared[k] < 0:
+                return f"at {domain.describe(point)} the rule has variables that the trace has not"
             return (
                 f"at {domain.describe(point)} the rule gives {names[compared[k]]} the coefficient {exact[k]:g}, the "
                 f"trace {traced[k]:g}"
@@ -72,6 +74,8 @@ def disagreement(
         what = f"SemiInfiniteConstraint '{data.name}'"
         for terms, limit in zip((row.lower, row.upper), rows.limits(point[None]), strict=True):
             if terms is None:
+                if np.isfinite(limit[0]):
+                    return f"at {domain.describe(point)} the trace limits the row on a side that the rule leaves open"
                 continue
             right = sum(_loose_number(term, what) for term in terms)
             if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):

@@ -259,6 +259,7 @@ class Exchange:
             "violation": max(violated, default=0.0),
             "rows": len(self.working.family),
             "added": added,
+            "restarts": self.model.restarts,
             "seconds": time.monotonic() - self._started,
         }
         self.log.append(record)

@@ -13,10 +13,10 @@ from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.search import Found, Search
 
-_ROUNDS = 30
+# LPs for the widest room, and rows that one of them gains from a family; a handful of each was ever needed.
+_ROUNDS, _ROWS_A_ROUND = 30, 30
 # Relative rounding of a sum of a few terms.
 _EPSILON = 4e-16
-_ROWS_A_ROUND = 30
 
 
 def slater_point(

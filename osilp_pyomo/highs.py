@@ -57,6 +57,7 @@ class HighsModel:
         self._integer = lp.integer.copy()
         self._scaling = Scaling.none(lp) if scaling is None else scaling
         self._sizes = np.empty(0)  # what each row was divided by
+        self.restarts = 0  # solves that met numerical trouble and were begun anew in another way
         self._highs = highspy.Highs()
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
@@ -171,6 +172,7 @@ class HighsModel:
 
     def _from_the_beginning(self) -> None:
         """Solve once more without the old basis, in ways that suit other matrices, after numerical trouble."""
+        self.restarts += 1
         for name, value in (("simplex_scale_strategy", 0), ("solver", "ipm")):
             before = self._highs.getOptionValue(name)[1]
             self._highs.clearSolver()

@@ -198,7 +198,7 @@ class _Reporter:
     """Shows iterations: lines with ``tee``, else a progress bar once it takes long."""
 
     def __init__(self, method: str, tee: bool, progress: bool) -> None:
-        self._method, self._tee = method, tee
+        self._tee = tee
         # disable=None: no bar where standard error is not a terminal.
         self._bar = tqdm(desc=method, unit=" iterations", delay=2, disable=None if progress and not tee else True)
 

@@ -83,7 +83,8 @@ class Result:
     objective, bound : float
         Objective of the values, and what no feasible point can beat.
     log : DataFrame
-        Iterations of exchange: bound, violation, rows, seconds.
+        Iterations of exchange: bound, violation, rows in the LP, rows added, seconds, and how often so far HiGHS met
+        numerical trouble and was begun anew (without scaling, then by its interior point method).
     rows : int
         Semi-infinite rows in the last LP.
     memory : int
@@ -254,6 +255,9 @@ class Result:
             lines.extend(f"  price      {price!r}" for price in self.answer.price.values())
         lines.append(f"  audit      {self.audit}")
         lines.append(f"  size       {self.rows} semi-infinite rows, {self.memory / 1e6:.1f} MB")
+        restarts = int(self.log["restarts"].iloc[-1]) if len(self.log) else 0
+        if restarts:
+            lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
         sampled = [name for name, route in self.routes.items() if route == "sampled"]
         if sampled:
             lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")

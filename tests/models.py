@@ -8,9 +8,9 @@ from osilp_pyomo import Profile
 
 
 def line_above_square():
-    """Least area under a + b u >= u**2 on [0, 1]: the chord u, area 1/2, prices -? at 0 and 1.
+    """Least area under a + b u >= u**2 on [0, 1]: the chord u, area 1/2.
 
-    Both ends bind; the dual equations for (a, b) = (1, 1/2) give weight 1/2 at each end.
+    Both ends bind; the dual equations w0 + w1 = 1 (of a) and w1 = 1/2 (of b) give the price 1/2 at each end.
     """
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))

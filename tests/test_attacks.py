@@ -365,3 +365,14 @@ def test_small_coefficients_of_large_variables_are_kept(method):
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x + 1e-10 * m.y * (1 + u) <= 1 + u)
     # Ten of the reward for each unit of the row: all of it goes to y.
     assert solved(m, method=method).objective == pytest.approx(10.0, rel=2e-2)
+
+
+def test_a_limit_that_only_the_trace_has_is_found_out():
+    m = base(9)
+    m.x.setlb(-9)
+    m.gain.sense = pyo.minimize
+    m.row = SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: m.x <= 1 + u if isinstance(u, float) else pyo.inequality(-1 - u, m.x, 1 + u)
+    )
+    with pytest.warns(errors.SamplingWarning, match="the trace limits the row on a side that the rule leaves open"):
+        assert osilp.solve(m).objective == pytest.approx(-9.0)

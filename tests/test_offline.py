@@ -92,12 +92,6 @@ def test_dirac_makes_projected_the_discretized_method():
     assert list(dirac.price.atoms.columns) == ["u", "weight"]
 
 
-def perturbed(build, change):
-    m = build()
-    change(m)
-    return m
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("sense", [pyo.maximize, pyo.minimize])
 @pytest.mark.parametrize("form", ["<=", ">=", "ranged"])

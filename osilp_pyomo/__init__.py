@@ -4,35 +4,62 @@ A modeler declares, in an ordinary Pyomo model, a constraint that holds for ever
 index, and solves it: exactly over the continuum, on a grid, or projected on test functions.
 """
 
-from osilp_pyomo import errors, plugins
+from osilp_pyomo import errors, plugins, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
 from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.grids import Chebyshev, GaussLegendre, Midpoint, Points, Random, Sobol
 from osilp_pyomo.offline import solve
+from osilp_pyomo.online import compile_online
+from osilp_pyomo.policies import (
+    AccelerateThenRefine,
+    FixedPrice,
+    GradientDescent,
+    Greedy,
+    MirrorDescent,
+    Policy,
+    Potential,
+    SimpleGD,
+)
 from osilp_pyomo.profiles import Profile
+from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.results import Result
+from osilp_pyomo.resuming import load_controller
 
 __all__ = [
     "RBF",
+    "AccelerateThenRefine",
     "BSpline",
     "Bernstein",
     "Chebyshev",
     "Dirac",
+    "FixedPrice",
     "Functions",
     "GaussLegendre",
+    "GradientDescent",
+    "Greedy",
     "Hat",
     "Indicator",
     "Midpoint",
+    "MirrorDescent",
+    "OnlineProgram",
     "Points",
+    "Policy",
+    "Potential",
     "Profile",
     "Random",
+    "Resolve",
     "Result",
     "SemiInfiniteConstraint",
+    "SimpleGD",
     "Sobol",
     "Tensor",
     "__version__",
+    "compile_online",
     "errors",
+    "load_controller",
     "plugins",
     "solve",
+    "testing",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from scipy.stats import qmc
 
@@ -15,7 +16,7 @@ from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.errors import DataError, ModelError, OsilpError
 from osilp_pyomo.expressions import group_terms
-from osilp_pyomo.linear import number_of
+from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family, TracedRows
 from osilp_pyomo.relations import RelationTerms, take_apart
 
@@ -81,6 +82,59 @@ def disagreement(
             if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
                 return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
     return None
+
+
+def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None:
+    """Refuse a rule whose trace, at some numbers, is another row than the rule gives for those numbers.
+
+    Unlike :func:`disagreement` it needs no values of Params, and no linear row: whatever has no value gets one here.
+    """
+    rng = np.random.default_rng(20260)
+    placeholders = data.parent_component().placeholders
+    stand_ins: dict[int, float] = {}
+    # Terms are walked one by one: fewer points where there are many.
+    for point in _test_points(domain, 4 if len(data.trace.args[0].args) < _CHECKED_TERMS else 1):
+        try:
+            relation = data.at(*map(float, point))
+        except OsilpError:
+            raise
+        except (ArithmeticError, ValueError):
+            # Such as the log of a negative number, which the data will meet, or not.
+            continue
+        except Exception:
+            relation = data.at(*map(_held, point))
+        at_point = {id(placeholder): float(value) for placeholder, value in zip(placeholders, point, strict=True)}
+        try:
+            traced = _sides(data.trace, at_point, stand_ins, rng)
+            called = _sides(relation, {}, stand_ins, rng)
+        except (ArithmeticError, ValueError):
+            continue
+        if len(traced) != len(called) or not np.allclose(traced, called, rtol=1e-8, atol=1e-12 * np.abs(called).max()):
+            raise ModelError(
+                f"SemiInfiniteConstraint '{data.name}': traced with a symbol its rule gives another row than called "
+                f"with a number, at {domain.describe(point)}; online needs a rule that can be traced, written with "
+                "Pyomo functions of the index and without looking at values."
+            )
+
+
+def _sides(relation: Any, at_point: dict[int, float], stand_ins: dict[int, float], rng: np.random.Generator) -> Any:
+    """The sides of a relation as numbers; leaves without a value get a random one, the same each time."""
+    numbers = []
+    for side in relation.args:
+        substitute = dict(at_point)
+        for leaf in leaves(side):
+            if id(leaf) in substitute or not hasattr(leaf, "is_variable_type"):
+                continue
+            if (leaf.is_variable_type() and not leaf.fixed) or leaf(exception=False) is None:
+                substitute[id(leaf)] = stand_ins.setdefault(id(leaf), float(rng.uniform(0.3, 0.9)))
+        if side.__class__ in native_numeric_types:
+            numbers.append(float(side))
+        else:
+            whole = ExpressionReplacementVisitor(substitute=substitute).walk_expression(side)
+            numbers.append(float(pyo.value(whole)))
+    if len(numbers) == 2:
+        return np.array([numbers[0] - numbers[1]])
+    return np.array(numbers)
 
 
 def _coefficients_at(row: RelationTerms, columns: Columns) -> dict[int, float]:

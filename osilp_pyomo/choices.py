@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,40 +12,50 @@ from osilp_pyomo.bases import RBF, Basis, Functionals, Functions, Hat
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import BasisError, GridError, OptionError
 from osilp_pyomo.grids import Grid, GridPoints, Midpoint, Points, Sobol
-from osilp_pyomo.tracing import TracedModel
 
 
-def lay_grids(traced: TracedModel, grid: Any) -> tuple[GridPoints, ...]:
+@dataclass(frozen=True)
+class FamilyName:
+    """How a family may be called in an option: by its own name, or by that of its component."""
+
+    own: str
+    component: str
+
+
+def names_of(families: Sequence[Any]) -> tuple[FamilyName, ...]:
+    """Names of Pyomo families."""
+    return tuple(FamilyName(each.name, each.parent_component().name) for each in families)
+
+
+def lay_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: Any) -> tuple[GridPoints, ...]:
     """Lay the chosen grid, or the default one, on each family's domain."""
-    chosen = _by_family(grid, traced, "grid")
     return tuple(
-        (default_grid(family.domain.dimension) if each is None else as_grid(each)).on(family.domain)
-        for each, family in zip(chosen, traced.problem.families, strict=True)
+        (default_grid(domain.dimension) if each is None else as_grid(each)).on(domain)
+        for each, domain in zip(by_family(grid, names, "grid"), domains, strict=True)
     )
 
 
-def lay_bases(traced: TracedModel, grid: Any, basis: Any) -> tuple[Functionals, ...]:
+def lay_bases(names: Sequence[FamilyName], grids: Sequence[GridPoints], basis: Any) -> tuple[Functionals, ...]:
     """Lay the chosen basis, or the default one, on each family's grid."""
-    chosen = _by_family(basis, traced, "basis")
     return tuple(
         (default_basis(laid.domain) if each is None else as_basis(each)).on(laid)
-        for each, laid in zip(chosen, lay_grids(traced, grid), strict=True)
+        for each, laid in zip(by_family(basis, names, "basis"), grids, strict=True)
     )
 
 
-def _by_family(given: Any, traced: TracedModel, what: str) -> list[Any]:
+def by_family(given: Any, names: Sequence[FamilyName], what: str) -> list[Any]:
     """The entry of each family of an option that takes one value or {component: value}."""
     if not isinstance(given, Mapping):
-        return [given] * len(traced.families)
+        return [given] * len(names)
     by_name = {key if isinstance(key, str) else getattr(key, "name", str(key)): value for key, value in given.items()}
-    names = {each.name for each in traced.families} | {each.parent_component().name for each in traced.families}
+    known = {each.own for each in names} | {each.component for each in names}
     for name in by_name:
-        if name not in names:
+        if name not in known:
             raise OptionError(
                 f"{what}=: there is an entry for '{name}', which is no active SemiInfiniteConstraint of the model; it "
-                f"has {', '.join(sorted(names)) or 'none'}."
+                f"has {', '.join(sorted(known)) or 'none'}."
             )
-    return [by_name.get(each.name, by_name.get(each.parent_component().name)) for each in traced.families]
+    return [by_name.get(each.own, by_name.get(each.component)) for each in names]
 
 
 def default_grid(dimension: int) -> Grid:

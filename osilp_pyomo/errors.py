@@ -12,6 +12,9 @@
      +-- GridError(ValueError)                a grid that cannot stand for the index set
      +-- BasisError(ValueError)               test functions that are negative, zero or not finite
      +-- OptionError(ValueError)              an option that is unknown, misspelled or out of range
+     +-- HorizonError(ValueError)             more arrivals came than were expected
+     +-- CurvatureError(ValueError)           a stage is not concave in what it earns, or not convex in what it uses
+     +-- SavedStateError(ValueError)          a saved controller that cannot be read, or belongs to another program
      +-- PriceError(ValueError)               a price that does not exist, or not in the form asked for
      +-- NoSolutionError(RuntimeError)        values were asked of a result that has none
      +-- SolverError(RuntimeError)            HiGHS ended in a way that gives no answer
@@ -63,6 +66,18 @@ class BasisError(OsilpError, ValueError):
 
 class OptionError(OsilpError, ValueError):
     """An option that is unknown, misspelled or out of range."""
+
+
+class HorizonError(OsilpError, ValueError):
+    """More arrivals came than were expected."""
+
+
+class CurvatureError(OsilpError, ValueError):
+    """A stage is not concave in what it earns, or not convex in what it uses."""
+
+
+class SavedStateError(OsilpError, ValueError):
+    """A saved controller that cannot be read, or that belongs to another program."""
 
 
 class PriceError(OsilpError, ValueError):

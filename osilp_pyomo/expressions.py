@@ -16,10 +16,11 @@ from pyomo.core.expr import logical_expr as logical
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
+from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.problem import TermGroup
-from osilp_pyomo.profiles import CurveStack, ProfileExpression
+from osilp_pyomo.profiles import ProfileExpression
 
 _FUNCTIONS = {
     "exp": "exp", "log": "log", "log10": "log10", "sqrt": "sqrt", "ceil": "ceil", "floor": "floor",
@@ -164,7 +165,7 @@ def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | No
                 return None, None, repr(int(first) if float(first).is_integer() else float(first))
             return np.array(leaves, dtype=float), None, None
     elif hasattr(first, "curve_table"):
-        return CurveStack.of(leaves), None, None
+        return CurveStack.of_tables(tuple(leaf.curve_table() for leaf in leaves)), None, None
     numbers = np.empty(len(leaves))
     for k, leaf in enumerate(leaves):
         if leaf.__class__ in native_numeric_types:

@@ -6,7 +6,7 @@ simplex goes on from the basis it had.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -133,6 +133,25 @@ class HighsModel:
         self._integer[columns] = False
         return self.solve()
 
+    def solve_with_hessian(self, hessian: FloatArray) -> FloatArray | None:
+        """Minimize with a quadratic part ``x' hessian x / 2`` beside the costs; the model must not be scaled."""
+        size = len(hessian)
+        lower = np.tril(hessian)
+        rows, columns = np.nonzero(lower.T)[::-1]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=size))]).astype(np.int32)
+        part = highspy.HighsHessian()
+        part.dim_ = size
+        part.format_ = highspy.HessianFormat.kTriangular
+        part.start_, part.index_, part.value_ = starts, rows.astype(np.int32), lower[rows, columns]
+        if self._highs.passHessian(part) == highspy.HighsStatus.kError:
+            raise SolverError("HiGHS refused the quadratic part; it must be concave.")
+        self._highs.run()
+        if self._status() == "unbounded":
+            raise SolverError("HiGHS finds the quadratic problem unbounded.")
+        if self._status() != "optimal":
+            return None
+        return np.array(self._highs.getSolution().col_value)
+
     def limit_time(self, seconds: float) -> None:
         """Let the next solve take at most so long."""
         # HiGHS counts its run time over all solves of one model.
@@ -184,6 +203,15 @@ class HighsModel:
 
     def _status(self) -> str:
         return _STATUS.get(self._highs.getModelStatus(), "solver_error")
+
+
+def solve_quadratic(lp: FiniteLP, hessian: FloatArray) -> FloatArray | None:
+    """Maximize ``cost @ x + x' hessian x / 2`` for a small dense hessian <= 0; None where there is no solution.
+
+    HiGHS' active set method; what it leaves open is closed by the caller.
+    """
+    model = HighsModel(replace(lp, maximize=False, cost=-lp.cost))
+    return model.solve_with_hessian(-hessian)
 
 
 def _sizes(largest: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -20,11 +20,15 @@ from osilp_pyomo.errors import DataError, NotLinearError
 
 @dataclass
 class LinearTerms:
-    """``sum(coefficients) * variable`` terms and constant terms; nothing is evaluated."""
+    """``sum(coefficients) * variable`` terms and constant terms; nothing is evaluated.
+
+    ``nonlinear`` holds pairs (factor, node) that are not linear, where those are asked for.
+    """
 
     variables: dict[int, Any] = field(default_factory=dict)
     coefficients: dict[int, list[Any]] = field(default_factory=dict)
     constants: list[Any] = field(default_factory=list)
+    nonlinear: list[tuple[Any, Any]] = field(default_factory=list)
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of variable and its whole coefficient."""
@@ -35,7 +39,9 @@ class LinearTerms:
             yield self.variables[key], whole
 
 
-def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | None = None) -> LinearTerms:
+def linear_terms(
+    expression: Any, what: str, sign: int = 1, into: LinearTerms | None = None, *, keep_nonlinear: bool = False
+) -> LinearTerms:
     """Split an expression that is linear in its free variables.
 
     Parameters
@@ -47,6 +53,8 @@ def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | 
         Factor of the whole expression.
     into : LinearTerms, optional
         Terms to add to.
+    keep_nonlinear : bool
+        Keep terms that are not linear apart instead of refusing them.
 
     Raises
     ------
@@ -57,32 +65,41 @@ def linear_terms(expression: Any, what: str, sign: int = 1, into: LinearTerms | 
     stack: list[tuple[Any, Any]] = [(expression, sign)]
     while stack:
         node, factor = stack.pop()
-        if node.__class__ in native_numeric_types or not _has_free_variable(node):
+        if node.__class__ in native_numeric_types or not has_free_variable(node):
             if node.__class__ not in native_numeric_types or node != 0:
-                terms.constants.append(_times(factor, node))
+                terms.constants.append(times(factor, node))
         elif not node.is_expression_type():
             terms.variables[id(node)] = node
             terms.coefficients.setdefault(id(node), []).append(factor)
         elif isinstance(node, numeric.SumExpression):
             stack.extend((part, factor) for part in reversed(node.args))
         elif isinstance(node, numeric.NegationExpression):
-            stack.append((node.args[0], _times(-1, factor)))
+            stack.append((node.args[0], times(-1, factor)))
         elif node.is_named_expression_type():
             stack.append((_content(node, what), factor))
         elif isinstance(node, numeric.ProductExpression):
             left, right = node.args
-            if not _has_free_variable(left):
-                stack.append((right, _times(factor, left)))
-            elif not _has_free_variable(right):
-                stack.append((left, _times(factor, right)))
+            if not has_free_variable(left):
+                stack.append((right, times(factor, left)))
+            elif not has_free_variable(right):
+                stack.append((left, times(factor, right)))
+            elif keep_nonlinear:
+                terms.nonlinear.append((factor, node))
             else:
                 raise _not_linear(what, node)
-        elif isinstance(node, numeric.DivisionExpression) and not _has_free_variable(node.args[1]):
-            stack.append((node.args[0], _times(factor, 1 / node.args[1])))
+        elif isinstance(node, numeric.DivisionExpression) and not has_free_variable(node.args[1]):
+            stack.append((node.args[0], times(factor, 1 / node.args[1])))
         elif isinstance(node, numeric.PowExpression) and _is_one(node.args[1]):
             stack.append((node.args[0], factor))
-        elif isinstance(node, numeric.Expr_ifExpression) and not _has_free_variable(node.args[0]):
-            _branch_terms(node, factor, what, terms)
+        elif isinstance(node, numeric.Expr_ifExpression) and not has_free_variable(node.args[0]):
+            try:
+                _branch_terms(node, factor, what, terms)
+            except NotLinearError:
+                if not keep_nonlinear:
+                    raise
+                terms.nonlinear.append((factor, node))
+        elif keep_nonlinear:
+            terms.nonlinear.append((factor, node))
         else:
             raise _not_linear(what, node)
     return terms
@@ -105,20 +122,20 @@ def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
         variable = (yes_by_id.get(key) or no_by_id[key])[0]
         choice = numeric.Expr_ifExpression((test, yes_by_id.get(key, (None, 0))[1], no_by_id.get(key, (None, 0))[1]))
         into.variables[key] = variable
-        into.coefficients.setdefault(key, []).append(_times(factor, choice))
+        into.coefficients.setdefault(key, []).append(times(factor, choice))
     if yes.constants or no.constants:
         choice = numeric.Expr_ifExpression((test, sum(yes.constants), sum(no.constants)))
-        into.constants.append(_times(factor, choice))
+        into.constants.append(times(factor, choice))
 
 
 def _not_linear(what: str, node: Any) -> NotLinearError:
     return NotLinearError(
-        f"{what}: it is not linear in the variables (found {_short(str(node))}); offline only linear rows and "
+        f"{what}: it is not linear in the variables (found {short_text(str(node))}); offline only linear rows and "
         "objectives can be solved, so keep products and nonlinear functions of Vars out of it."
     )
 
 
-def _has_free_variable(node: Any) -> bool:
+def has_free_variable(node: Any) -> bool:
     """Whether a Var that is not fixed occurs; also where Pyomo calls the node "potentially variable"."""
     if node.__class__ in native_types or not node.is_potentially_variable():
         # A relation between two pure data expressions calls itself not potentially variable: right.
@@ -139,7 +156,8 @@ def _is_one(node: Any) -> bool:
     return node.__class__ in native_numeric_types and node == 1
 
 
-def _times(factor: Any, node: Any) -> Any:
+def times(factor: Any, node: Any) -> Any:
+    """A product, without factors of 1."""
     if _is_one(factor):
         return node
     if _is_one(node):
@@ -153,7 +171,8 @@ def _is_minus_one(node: Any) -> bool:
     return node.__class__ in native_numeric_types and node == -1
 
 
-def _short(text: str, length: int = 160) -> str:
+def short_text(text: str, length: int = 160) -> str:
+    """A text cut to a length that fits into an error."""
     return text if len(text) <= length else f"{text[:length]}..."
 
 
@@ -164,7 +183,7 @@ def number_of(expression: Any, what: str, infinite: bool = False) -> float:
     else:
         number = pyo.value(expression, exception=False)
     if number is None:
-        missing = next((leaf for leaf in _leaves(expression) if leaf(exception=False) is None), None)
+        missing = next((leaf for leaf in leaves(expression) if leaf(exception=False) is None), None)
         name = str(expression) if missing is None else missing.name
         raise DataError(f"{what}: '{name}' has no value; give it one before solving.")
     if np.isnan(number) or (np.isinf(number) and not infinite):
@@ -172,7 +191,8 @@ def number_of(expression: Any, what: str, infinite: bool = False) -> float:
     return float(number)
 
 
-def _leaves(expression: Any) -> Iterator[Any]:
+def leaves(expression: Any) -> Iterator[Any]:
+    """Variables and Params of an expression."""
     stack = [expression]
     while stack:
         node = stack.pop()

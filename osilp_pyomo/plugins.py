@@ -24,7 +24,6 @@ from pyomo.core.expr.relational_expr import inequality
 from pyomo.opt import SolverFactory
 
 from osilp_pyomo._version import __version__
-from osilp_pyomo.choices import lay_bases, lay_grids
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import ModelError, OptionError
@@ -240,7 +239,7 @@ class Discretize(_ToFiniteRows):
     CONFIG = _declared(grid=(None, "Grid, points, or {component: grid}."))
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
-        laid = lay_grids(traced, options["grid"])
+        laid = traced.lay_grids(options["grid"])
         return [
             (family.matrix(each.points), *family.limits(each.points), [each.domain.label(p) for p in each.points])
             for family, each in zip(traced.problem.families, laid, strict=True)
@@ -257,7 +256,7 @@ class Project(_ToFiniteRows):
     )
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
-        functionals = lay_bases(traced, options["grid"], options["basis"])
+        functionals = traced.lay_bases(options["grid"], options["basis"])
         return [
             (part.matrix, part.lower, part.upper, list(part.functionals.labels))
             for part in project(traced.problem, functionals)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -17,125 +15,12 @@ from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.indexed_component import IndexedComponent
 from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 
-from osilp_pyomo.domains import FloatArray, on_points
-from osilp_pyomo.errors import DeclarationError, DomainError
+from osilp_pyomo.curves import Function, Table
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import DeclarationError
 
 KINDS = ("linear", "previous", "nearest")
 OUTSIDE = ("error", "clamp", "wrap")
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Values at knots along each axis, and how to read between and beyond them."""
-
-    name: str
-    knots: tuple[FloatArray, ...]
-    values: FloatArray
-    kind: str
-    outside: str
-
-    def __call__(self, *coordinates: FloatArray) -> FloatArray:
-        return CurveStack.of_tables((self,))(*coordinates)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """A curve given as a callable of the coordinates."""
-
-    name: str
-    function: Callable[..., Any]
-    dimension: int
-
-    def __call__(self, *coordinates: FloatArray) -> FloatArray:
-        given = np.broadcast_arrays(*coordinates)
-        points = np.stack([axis.ravel() for axis in given], axis=1)
-        return on_points(self.function, points).astype(float).reshape(given[0].shape)
-
-
-class CurveStack:
-    """Curves of many columns, evaluated together: ``stack[part](u)`` gives an array (c, m).
-
-    Curves on common knots are one array (c, knots), read by one interpolation; others are called
-    one by one.
-    """
-
-    def __init__(self, curves: Sequence[Table | Function], values: FloatArray | None) -> None:
-        self.curves = tuple(curves)
-        self._values = values
-
-    @classmethod
-    def of(cls, leaves: Sequence[Any]) -> CurveStack:
-        """Stack the curves of ProfileData objects."""
-        return cls.of_tables(tuple(leaf.curve_table() for leaf in leaves))
-
-    @classmethod
-    def of_tables(cls, curves: tuple[Table | Function, ...]) -> CurveStack:
-        """Stack curves."""
-        first = curves[0]
-        alike = isinstance(first, Table) and all(
-            isinstance(curve, Table)
-            and (curve.kind, curve.outside) == (first.kind, first.outside)
-            and (curve.knots is first.knots or all(map(np.array_equal, curve.knots, first.knots)))
-            for curve in curves
-        )
-        return cls(curves, np.stack([curve.values for curve in curves]) if alike else None)  # type: ignore[union-attr]
-
-    def common_knots(self) -> tuple[FloatArray, ...]:
-        """Knots along each axis where all curves share them; none where they do not."""
-        first = self.curves[0]
-        if isinstance(first, Table):
-            return first.knots if self._values is not None else tuple(np.empty(0) for _ in first.knots)
-        return tuple(np.empty(0) for _ in range(first.dimension))
-
-    def __getitem__(self, part: slice) -> CurveStack:
-        return CurveStack(self.curves[part], None if self._values is None else self._values[part])
-
-    def __call__(self, *coordinates: Any) -> FloatArray:
-        given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
-        if self._values is None:
-            rows = len(self.curves)
-            spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
-            return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self.curves)])
-        table = self.curves[0]
-        assert isinstance(table, Table)
-        places = [_place(axis, knots, table) for axis, knots in zip(given, table.knots, strict=True)]
-        row = np.arange(len(self._values))[:, None]
-        result: Any = 0.0
-        for corner in product((0, 1), repeat=len(places)):
-            weight: Any = 1.0
-            for (_, share), upper in zip(places, corner, strict=True):
-                weight = weight * (share if upper else 1 - share)
-            if np.any(weight):
-                cell = tuple(
-                    np.minimum(left + upper, len(knots) - 1)
-                    for (left, _), upper, knots in zip(places, corner, table.knots, strict=True)
-                )
-                result = result + weight * self._values[(row, *cell)]
-        return np.asarray(result)
-
-
-def _place(at: FloatArray, knots: FloatArray, table: Table) -> tuple[Any, FloatArray]:
-    """Number of the knot to the left of each coordinate, and the share of the way to the next one."""
-    low, high = knots[0], knots[-1]
-    if table.outside == "wrap":
-        at = low + np.mod(at - low, high - low) if high > low else np.full_like(at, low)
-    elif table.outside == "clamp":
-        at = np.clip(at, low, high)
-    elif np.any((at < low) | (at > high)):
-        bad = float(at[(at < low) | (at > high)][0])
-        raise DomainError(
-            f"Profile '{table.name}': asked for its value at {bad:g}, outside its knots [{low:g}, {high:g}]; "
-            "give it more points, or outside='clamp' or 'wrap'."
-        )
-    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 1)
-    right = np.minimum(left + 1, len(knots) - 1)
-    gap = knots[right] - knots[left]
-    share = np.divide(at - knots[left], gap, out=np.zeros_like(at), where=gap > 0)
-    if table.kind == "previous":
-        share = np.zeros_like(share)
-    elif table.kind == "nearest":
-        share = (share >= 0.5).astype(float)
-    return left, share
 
 
 class ProfileExpression(NumericExpression):

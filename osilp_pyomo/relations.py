@@ -108,7 +108,7 @@ def take_apart(relation: Any, what: str) -> RelationTerms:
         result = RelationTerms(body, None, moved)
         if not any(True for _ in body.variables):
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
-        if _reads_as_lower(relation):
+        if reads_as_lower(relation):
             result = _flipped(result)
     owners = {id(variable.parent_component()): variable for variable in body.variables.values()}
     for variable in owners.values():
@@ -116,7 +116,7 @@ def take_apart(relation: Any, what: str) -> RelationTerms:
     return result
 
 
-def _reads_as_lower(relation: Any) -> bool:
+def reads_as_lower(relation: Any) -> bool:
     """Whether the user wrote ``>=``: Pyomo turns the sides round, so the variables stand on the right."""
     left, right = relation.args
     return not _potentially_variable(left) and _potentially_variable(right)

@@ -255,7 +255,7 @@ class Result:
             lines.extend(f"  price      {price!r}" for price in self.answer.price.values())
         lines.append(f"  audit      {self.audit}")
         lines.append(f"  size       {self.rows} semi-infinite rows, {self.memory / 1e6:.1f} MB")
-        restarts = int(self.log["restarts"].iloc[-1]) if len(self.log) else 0
+        restarts = int(self.log["restarts"].iloc[-1]) if "restarts" in self.log else 0
         if restarts:
             lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
         sampled = [name for name, route in self.routes.items() if route == "sampled"]

@@ -15,11 +15,14 @@ from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
 from osilp_pyomo.agreement import disagreement, refuse_moody_rule, sampled_row
+from osilp_pyomo.bases import Functionals
+from osilp_pyomo.choices import lay_bases, lay_grids, names_of
 from osilp_pyomo.columns import Columns, Names
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ModelError, SamplingWarning, warn_user
 from osilp_pyomo.expressions import CannotCompileError, group_terms
+from osilp_pyomo.grids import GridPoints
 from osilp_pyomo.indices import domain_of, with_switch_points
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
 from osilp_pyomo.problem import Family, FiniteLP, SampledRows, SemiInfiniteLP, TermGroup, TracedRows
@@ -36,6 +39,14 @@ class TracedModel:
     constraints: tuple[Any, ...]
     families: tuple[SemiInfiniteConstraintData, ...]
 
+    def lay_grids(self, grid: Any) -> tuple[GridPoints, ...]:
+        """Lay the chosen grid, or the default one, on each family's domain."""
+        return lay_grids(names_of(self.families), [family.domain for family in self.problem.families], grid)
+
+    def lay_bases(self, grid: Any, basis: Any) -> tuple[Functionals, ...]:
+        """Lay the chosen basis, or the default one, on each family's grid."""
+        return lay_bases(names_of(self.families), self.lay_grids(grid), basis)
+
 
 def trace_model(model: Any) -> TracedModel:
     """Read a model: objective, ordinary rows and semi-infinite families, all linear."""
@@ -45,16 +56,16 @@ def trace_model(model: Any) -> TracedModel:
 
 
 def _trace_model(model: Any) -> TracedModel:
-    _refuse_foreign_components(model)
+    refuse_foreign_components(model)
     families = tuple(semi_infinite_families(model))
     columns = Columns(model)
-    objective = _objective(model)
+    objective = active_objective(model)
     cost = LinearTerms()
     if objective is not None:
         cost = linear_terms(objective.expr, f"Objective '{objective.name}'")
         columns.register(cost, f"Objective '{objective.name}'")
     constraints, relations = [], []
-    for constraint in _ordinary_constraints(model):
+    for constraint in ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
         what = f"Constraint '{constraint.name}'"
         terms = linear_terms(body, what)
@@ -88,7 +99,7 @@ def _trace_model(model: Any) -> TracedModel:
 # -- the ordinary part ---------------------------------------------------------------------------
 
 
-def _refuse_foreign_components(model: Any) -> None:
+def refuse_foreign_components(model: Any) -> None:
     """Refuse active components that would otherwise be left out of the problem without a word."""
     _, unknown = categorize_valid_components(
         model,
@@ -116,7 +127,8 @@ def _refuse_foreign_components(model: Any) -> None:
             )
 
 
-def _objective(model: Any) -> Any:
+def active_objective(model: Any) -> Any:
+    """The model's one active objective, or None."""
     objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
     if len(objectives) > 1:
         names = ", ".join(objective.name for objective in objectives)
@@ -124,7 +136,8 @@ def _objective(model: Any) -> Any:
     return objectives[0] if objectives else None
 
 
-def _ordinary_constraints(model: Any) -> Iterator[Any]:
+def ordinary_constraints(model: Any) -> Iterator[Any]:
+    """Active constraints that are not semi-infinite."""
     for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
         if not isinstance(constraint, SemiInfiniteConstraintData):
             _refuse_continuous_index(constraint)

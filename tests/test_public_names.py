@@ -3,7 +3,8 @@
 import osilp_pyomo as osilp
 
 PUBLIC = {
-    "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
+    "AccelerateThenRefine", "FixedPrice", "GradientDescent", "Greedy", "MirrorDescent", "OnlineProgram", "Policy",
+    "Potential", "Resolve", "SimpleGD", "compile_online", "load_controller", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve",
 }  # fmt: skip

@@ -1,0 +1,291 @@
+"""Data of arrivals as it comes: a frame, a row, keywords; named, checked, and in the order of the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.curves import CurveStack, Function, Table
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.templates import Arrivals, Field
+
+
+class Intake:
+    """Turns data under the user's names into :class:`Arrivals`."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.fields = tuple(fields)
+        self.by_name: dict[str, list[int]] = {}
+        for number, field in enumerate(self.fields):
+            if not field.hidden:
+                self.by_name.setdefault(field.label.name, []).append(number)
+        # Most programs have one plain number a name; those are read without detours.
+        self._plain = {name: numbers[0] for name, numbers in self.by_name.items() if self._is_plain(numbers)}
+        self._all_plain = len(self._plain) == len(self.fields)
+        self._one = pd.RangeIndex(1)
+
+    def _is_plain(self, numbers: list[int]) -> bool:
+        return len(numbers) == 1 and not self.fields[numbers[0]].label.key and self.fields[numbers[0]].curve is None
+
+    def refuse_hidden(self, what: str) -> None:
+        """Refuse new arrivals where the model's stages differ in constants that have no name."""
+        field = next((field for field in self.fields if field.hidden), None)
+        if field is not None:
+            raise DataError(
+                f"{what}: {field.row} holds constants that differ between the stages and are no mutable Param, so a "
+                "new arrival cannot bring its own; declare them as Param(m.T, mutable=True). The model's own arrivals "
+                "can be replayed."
+            )
+
+    # -- one arrival -----------------------------------------------------------------------------------
+
+    def row(self, row: Any, theta: Mapping[str, Any]) -> Arrivals:
+        """One arrival from a mapping or Series (what is not data is ignored) and from keywords (nothing is)."""
+        self.refuse_hidden("step")
+        given = self._mapping(row)
+        for name in theta:
+            if name not in self.by_name:
+                raise DataError(f"An arrival has no data '{name}'; its data are {', '.join(self.by_name) or 'none'}.")
+        if self._all_plain and given is None:
+            return self._plain_row(theta)
+        values: list[Any] = [None] * len(self.fields)
+        for name, numbers in self.by_name.items():
+            for number, content in self._contents(name, numbers, theta, given):
+                values[number] = self._value(self.fields[number], content)
+        return Arrivals(tuple(values), self._one)
+
+    def _plain_row(self, theta: Mapping[str, Any]) -> Arrivals:
+        return Arrivals(tuple(self._value(field, theta.get(field.label.name)) for field in self.fields), self._one)
+
+    def _mapping(self, row: Any) -> Mapping[Any, Any] | None:
+        if row is None:
+            return None
+        if isinstance(row, pd.Series):
+            return {_column(key): value for key, value in row.items()}
+        if isinstance(row, Mapping):
+            return {_column(key): value for key, value in row.items()}
+        if hasattr(row, "_asdict"):
+            return dict(row._asdict())
+        raise DataError(f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}).")
+
+    def _contents(
+        self, name: str, numbers: list[int], theta: Mapping[str, Any], given: Mapping[Any, Any] | None
+    ) -> Iterator[tuple[int, Any]]:
+        """What was given for each field of one name."""
+        whole = theta[name] if name in theta else None if given is None else given.get(name)
+        if len(numbers) == 1 and not self.fields[numbers[0]].label.key:
+            yield numbers[0], whole
+            return
+        for place, number in enumerate(numbers):
+            label = self.fields[number].label
+            if given is not None and label.column in given:
+                yield number, given[label.column]
+            elif whole is None:
+                yield number, None
+            else:
+                yield number, _member(whole, label.key, place, len(numbers), name)
+
+    def _value(self, field: Field, content: Any) -> Any:
+        if field.curve is not None:
+            return CurveStack.of_tables((_curve(field, content, str(field.label)),))
+        if content is None:
+            if field.default is None:
+                raise DataError(f"An arrival must bring '{field.label}' (got nothing, and it has no default).")
+            content = field.default
+        if not isinstance(content, Real | np.generic) or isinstance(content, bool | np.bool_ | str):
+            if np.ndim(content) == 0 and hasattr(content, "__float__") and not isinstance(content, str):
+                content = float(content)
+            else:
+                raise DataError(f"An arrival's '{field.label}' must be one number (got {_kind(content)}).")
+        number = float(content)
+        if number != number or number in (np.inf, -np.inf):
+            raise DataError(f"An arrival's '{field.label}' must be a finite number (got {number}).")
+        value = np.array([number])
+        allowed = field.allowed
+        if (allowed.whole or allowed.members is not None or not allowed.lower <= number <= allowed.upper) and (
+            allowed.bad(value).any()
+        ):
+            raise DataError(f"An arrival's '{field.label}' must lie in {allowed} (got {number:g}).")
+        return value
+
+    # -- many arrivals ---------------------------------------------------------------------------------
+
+    def frame(self, data: Any, profiles: Mapping[str, Any] | None = None) -> Arrivals:
+        """Arrivals from the rows of a frame; curves come beside it, one array (arrivals, points) a Profile."""
+        self.refuse_hidden("These arrivals")
+        if isinstance(data, Mapping):
+            data = pd.DataFrame(data)
+        if not isinstance(data, pd.DataFrame):
+            raise DataError(f"Arrivals must come as a DataFrame, one row each (got {type(data).__name__}).")
+        profiles = {} if profiles is None else profiles
+        for name in profiles:
+            if name not in self.by_name or not any(self.fields[k].curve for k in self.by_name[name]):
+                raise DataError(f"profiles=: the program has no Profile '{name}' among its data.")
+        columns = {_column(column): place for place, column in enumerate(data.columns)}
+        values = [
+            self._curves(field, profiles, data, columns)
+            if field.curve is not None
+            else self._numbers(field, data, columns)
+            for field in self.fields
+        ]
+        return Arrivals(tuple(values), data.index)
+
+    def _numbers(self, field: Field, data: pd.DataFrame, columns: Mapping[Any, int]) -> FloatArray:
+        place = columns.get(field.label.column)
+        if place is None:
+            if field.default is None:
+                raise DataError(
+                    f"Arrivals: the frame has no column {field.label.column!r} (its columns are "
+                    f"{', '.join(map(repr, list(data.columns)[:8]))}), and the Param has no default."
+                )
+            return np.full(len(data), field.default)
+        try:
+            values = data.iloc[:, place].to_numpy(dtype=float)
+        except (TypeError, ValueError):
+            raise DataError(f"Arrivals: the column {field.label.column!r} must hold numbers only.") from None
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"Arrivals: '{field.label}' must be a finite number (got {values[row]} in row {data.index[row]!r})."
+            )
+        bad = field.allowed.bad(values)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"Arrivals: '{field.label}' must lie in {field.allowed} (got {values[row]:g} in row "
+                f"{data.index[row]!r})."
+            )
+        return values
+
+    def _curves(
+        self, field: Field, profiles: Mapping[str, Any], data: pd.DataFrame, columns: Mapping[Any, int]
+    ) -> CurveStack:
+        whole = profiles.get(field.label.name)
+        if isinstance(whole, Mapping):
+            whole = whole.get(field.label.key if len(field.label.key) != 1 else field.label.key[0])
+        if whole is None and field.label.column in columns:
+            whole = list(data.iloc[:, columns[field.label.column]])
+        if whole is None:
+            raise DataError(
+                f"Arrivals: there are no curves for the Profile '{field.label}'; give profiles={{'{field.label.name}': "
+                "array with one row an arrival and one column a point}."
+            )
+        if len(whole) != len(data):
+            raise DataError(
+                f"Arrivals: the Profile '{field.label}' must have one curve an arrival, {len(data)} of them (got "
+                f"{len(whole)})."
+            )
+        form = field.curve
+        assert form is not None
+        values = np.asarray(whole, dtype=float) if isinstance(whole, np.ndarray | pd.DataFrame) else None
+        if values is not None and form.knots is not None:
+            wanted = tuple(len(knots) for knots in form.knots)
+            if values.shape[1:] != wanted:
+                raise DataError(
+                    f"Arrivals: a curve of the Profile '{field.label}' must have the shape {wanted}, one value a point "
+                    f"(got {values.shape[1:]})."
+                )
+            if not np.all(np.isfinite(values)):
+                raise DataError(f"Arrivals: every value of the Profile '{field.label}' must be a finite number.")
+            return CurveStack.of_arrays(str(field.label), form.knots, values, form.kind, form.outside)
+        return CurveStack.of_tables(tuple(_curve(field, content, str(field.label)) for content in whole))
+
+    def tail(self, arrivals: Arrivals) -> pd.DataFrame:
+        """The numbers of arrivals as a frame under the user's names."""
+        columns = {
+            field.label.column: values
+            for field, values in zip(self.fields, arrivals.values, strict=True)
+            if not field.hidden and field.curve is None
+        }
+        frame = pd.DataFrame(index=arrivals.index)
+        if any(isinstance(column, tuple) for column in columns):
+            frame = pd.DataFrame(dict(enumerate(columns.values())), index=arrivals.index)
+            frame.columns = pd.Index(list(columns), tupleize_cols=False)
+            return frame
+        return pd.DataFrame(columns, index=arrivals.index)
+
+    def refuse_missing(self, arrivals: Arrivals) -> None:
+        """Refuse the model's own arrivals where Params have no value."""
+        for field, values in zip(self.fields, arrivals.values, strict=True):
+            if isinstance(values, CurveStack):
+                if values.missing:
+                    raise DataError(
+                        f"Profile '{field.label}' has no values in the model; give data=... and profiles=..."
+                    )
+            elif np.isnan(values).any():
+                stage = arrivals.index[int(np.argmax(np.isnan(values)))]
+                raise DataError(
+                    f"Param '{field.label}' has no value for stage {stage!r} of the model; give it one, or data=..."
+                )
+
+
+def _column(key: Any) -> Any:
+    """A column's name: a tuple of one is its member, and the empty levels of pandas are left out."""
+    if isinstance(key, tuple):
+        kept = tuple(part for part in key if part != "")
+        return kept[0] if len(kept) == 1 else kept
+    return key
+
+
+def _member(whole: Any, key: tuple[Any, ...], place: int, count: int, name: str) -> Any:
+    """The entry of a Param over more sets than the stages: by key, or by its place in the Set's order."""
+    if isinstance(whole, Mapping | pd.Series):
+        index = key if len(key) > 1 else key[0]
+        if index not in whole:
+            return None
+        return whole[index]
+    if np.ndim(whole) != 1 or len(whole) != count:
+        raise DataError(
+            f"An arrival's '{name}' must be a mapping by its index, or {count} numbers in the order of its Set (got "
+            f"{_kind(whole)})."
+        )
+    return np.asarray(whole)[place]
+
+
+def _curve(field: Field, content: Any, name: str) -> Table | Function:
+    form = field.curve
+    assert form is not None
+    if content is None:
+        raise DataError(f"An arrival must bring the curve '{name}' (got nothing).")
+    if callable(content) and not isinstance(content, pd.Series):
+        return Function(name, content, form.dimension)
+    knots = form.knots
+    if isinstance(content, pd.Series) and form.dimension == 1:
+        knots, content = (content.index.to_numpy(dtype=float),), content.to_numpy(dtype=float)
+        if np.any(np.diff(knots[0]) <= 0):
+            raise DataError(f"An arrival's curve '{name}': its index must increase.")
+    if knots is None:
+        raise DataError(
+            f"An arrival's curve '{name}' must be a Series or a function of the index, for the Profile has no points "
+            f"(got {_kind(content)})."
+        )
+    try:
+        values = np.array(content, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"An arrival's curve '{name}' must hold numbers (got {_kind(content)}).") from None
+    wanted = tuple(len(axis) for axis in knots)
+    if values.shape != wanted:
+        raise DataError(
+            f"An arrival's curve '{name}' must have one value a point, shape {wanted} (got {values.shape})."
+        )
+    if not np.all(np.isfinite(values)):
+        raise DataError(f"An arrival's curve '{name}' must hold finite numbers only.")
+    return Table(name, knots, values, form.kind, form.outside)
+
+
+def _kind(content: Any) -> str:
+    shape = np.shape(content) if not isinstance(content, Mapping) else ()
+    return f"{type(content).__name__} of shape {shape}" if shape else f"{type(content).__name__} {content!r}"
+
+
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A whole number option."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OptionError(f"{name} must be a whole number >= {least} (got {value!r}).")
+    return int(value)

@@ -1,0 +1,447 @@
+"""Arrivals as numbers: what each function of the decision earns, and what it uses of every resource.
+
+A resource is a coordinate of the dual: one for every test function of a semi-infinite row (Phi'a <= Phi'b), or one
+for every grid point of it, and one for every ordinary row over all stages. Rows with ``>=`` are turned round, so that
+every resource reads "use at most this", and every dual but that of an equality is >= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.bases import Functionals
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate
+
+# Which resources a policy prices.
+PROJECTED, POINTS = "projected", "points"
+# Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache
+# of a core or little beyond, and the calls around it are few.
+_BLOCK = 2**20
+# A dense Phi is faster to multiply single columns by, as long as it stays below this.
+_DENSE = 2**22
+
+
+@dataclass(frozen=True)
+class ResourceGroup:
+    """Coordinates of the dual that belong to one side of one row."""
+
+    name: str
+    sign: int
+    equality: bool
+    projected: slice
+    points: slice
+    family: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some arrivals in numbers: B arrivals, K functions, R projected resources, M grid resources.
+
+    ``rewards`` (B, K) and ``usage`` (B, K, R) are the coefficients of the functions; ``earned`` (B,) and ``fixed`` (B
+    or 0, R) what does not depend on the decision. ``points`` (B, K, M) is the use at grid points, None where only
+    projections are known.
+    """
+
+    arrivals: Arrivals
+    rewards: FloatArray
+    earned: FloatArray
+    usage: FloatArray
+    fixed: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    own: FloatArray
+    own_fixed: FloatArray
+    points: FloatArray | None
+    point_fixed: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def part(self, at: slice) -> Batch:
+        """Some of the arrivals."""
+
+        def cut(array: FloatArray) -> FloatArray:
+            return array[at] if len(array) else array
+
+        return Batch(
+            self.arrivals.part(at), self.rewards[at], self.earned[at], self.usage[at], cut(self.fixed),
+            self.lower[at], self.upper[at], self.own[at], self.own_fixed[at],
+            None if self.points is None else self.points[at], cut(self.point_fixed),
+        )  # fmt: skip
+
+    def view(self, which: str) -> tuple[FloatArray, FloatArray]:
+        """Use (B, K, R or M) and fixed use of the resources that a policy prices."""
+        if which == PROJECTED:
+            return self.usage, self.fixed
+        assert self.points is not None
+        return self.points, self.point_fixed
+
+
+class Evaluator:
+    """Turns arrivals into batches; holds the grids, the test functions and the budgets of a program.
+
+    Quadrature weights are divided by their sum, so that nothing depends on the unit of the index. The coordinates of
+    further rows are divided by a unit that makes their budgets as large as those of the first, so that nothing
+    depends on the units of one row beside another's.
+    """
+
+    def __init__(
+        self,
+        template: StageTemplate,
+        grids: Sequence[GridPoints],
+        functionals: Sequence[Functionals],
+        extra: Sequence[FloatArray],
+    ) -> None:
+        self.template = template
+        self.grids = tuple(grids)
+        self.functionals = tuple(functionals)
+        self._extra = tuple(extra)
+        self.points = tuple(
+            np.concatenate([grid.points, more]) if len(more) else grid.points
+            for grid, more in zip(grids, extra, strict=True)
+        )
+        self.masses = tuple(float(grid.weights.sum()) for grid in grids)
+        self._phi = [
+            _padded(phi.matrix, len(points), mass)
+            for phi, points, mass in zip(functionals, self.points, self.masses, strict=True)
+        ]
+        self.groups = self._lay_out()
+        self.resources = self.groups[-1].projected.stop
+        self.point_resources = self.groups[-1].points.stop
+        self.total, self.point_total = self._budgets()
+        self.unit = self._units()
+        self.total = self.total / self.unit
+        free = np.zeros(self.resources, dtype=bool), np.zeros(self.point_resources, dtype=bool)
+        for group in self.groups:
+            free[0][group.projected] = free[1][group.points] = group.equality
+        self.floor, self.point_floor = (np.where(each, -np.inf, 0.0) for each in free)
+        single = len(self.groups) == 1 and self.groups[0].sign > 0 and self.groups[0].family is not None
+        self._simple = single and not template.rows
+        terms = [term for family in template.families for term in family.terms]
+        terms += [term for row in template.rows for term in row.terms]
+        self.has_fixed = any(term.function == CONSTANT for term in terms)
+
+    # -- resources -------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> tuple[ResourceGroup, ...]:
+        groups, first, point = [], 0, 0
+        for number, family in enumerate(self.template.families):
+            for sign in family.sides:
+                last, point_last = first + self._phi[number].shape[1], point + len(self.points[number])
+                groups.append(
+                    ResourceGroup(family.name, sign, False, slice(first, last), slice(point, point_last), number)
+                )
+                first, point = last, point_last
+        for row in self.template.rows:
+            sides = [(1, row.upper)] if row.equality else [(1, row.upper), (-1, row.lower)]
+            for sign, limit in sides:
+                if limit is not None:
+                    at, point_at = slice(first, first + 1), slice(point, point + 1)
+                    groups.append(ResourceGroup(row.name, sign, row.equality, at, point_at, None))
+                    first, point = first + 1, point + 1
+        return tuple(groups)
+
+    def _budgets(self) -> tuple[FloatArray, FloatArray]:
+        projected, points = np.zeros(self.resources), np.zeros(self.point_resources)
+        rows = {row.name: row for row in self.template.rows}
+        for group in self.groups:
+            if group.family is None:
+                row = rows[group.name]
+                limit = row.upper if group.sign > 0 else row.lower
+                assert limit is not None
+                projected[group.projected] = points[group.points] = group.sign * limit
+            else:
+                values = group.sign * self.limit(group)
+                points[group.points] = values
+                projected[group.projected] = self._phi[group.family].T @ values
+        return projected, points
+
+    def limit(self, group: ResourceGroup, at: FloatArray | None = None) -> FloatArray:
+        """The right-hand side of a group's row at its grid points, or at others."""
+        assert group.family is not None
+        family = self.template.families[group.family]
+        lower, upper = family.limits.limits(self.points[group.family] if at is None else at)
+        return upper if group.sign > 0 else lower
+
+    def _units(self) -> FloatArray:
+        unit = np.ones(self.resources)
+        sizes = [float(np.sqrt(np.mean(self.total[group.projected] ** 2))) for group in self.groups]
+        for group, size in zip(self.groups, sizes, strict=True):
+            if size > 0 and sizes[0] > 0:
+                unit[group.projected] = size / sizes[0]
+        return unit
+
+    def rescaled(self, share: float) -> Evaluator:
+        """The same with all budgets multiplied."""
+        return Evaluator(self.template.rescaled(share), self.grids, self.functionals, self._extra)
+
+    def neighbours(self, family: int) -> tuple[Any, FloatArray] | None:
+        """Order and places of a family's grid points on a single axis; None in several dimensions."""
+        return self._sorted[family]
+
+    @cached_property
+    def _sorted(self) -> list[tuple[Any, FloatArray] | None]:
+        found: list[tuple[Any, FloatArray] | None] = []
+        for points in self.points:
+            if points.shape[1] > 1 or len(points) < 2:
+                found.append(None)
+                continue
+            order = np.argsort(points[:, 0], kind="stable")
+            found.append((order, points[order, 0]))
+        return found
+
+    def idle_objection(self, arrivals: Arrivals) -> str | None:
+        """Whether the functions of the decision use something at zero, or its own rows forbid zero."""
+        template = self.template
+        for row in template.own_rows:
+            _, constant = template.numbers(row.terms, arrivals)
+            if np.any(constant > 0) or (row.equality and np.any(constant != 0)):
+                return f"0 does not satisfy the stage's own row '{row.name}'"
+        if template.linear:
+            return "an arrival uses something even if nothing is decided for it" if self.has_fixed else None
+        some = arrivals.part(slice(0, 20))
+        if any(isinstance(value, np.ndarray) and np.isnan(value).any() for value in some.values):
+            return "the model's own arrivals have no values, so it is not known whether deciding nothing uses nothing"
+        batch = self._evaluate(some, True)
+        zero = np.zeros((len(some), len(template.decisions)))
+        use = np.abs(np.nan_to_num(self.used(batch, zero, POINTS), nan=np.inf))
+        size = np.abs(self.point_total) + np.abs(batch.point_fixed).max(initial=0.0)
+        if np.any(use > 1e-9 * np.where(size > 0, size, 1.0)):
+            return "an arrival uses something even if nothing is decided for it"
+        return None
+
+    def labels(self) -> list[str]:
+        """A name for each projected resource."""
+        names = []
+        for group in self.groups:
+            if group.family is None:
+                names.append(group.name)
+            else:
+                names += [f"{group.name}: {label}" for label in self.functionals[group.family].labels]
+        return names
+
+    # -- arrivals --------------------------------------------------------------------------------------
+
+    @cached_property
+    def block(self) -> int:
+        """How many arrivals are evaluated at a time."""
+        width = max(1, len(self.template.functions) * max((len(points) for points in self.points), default=1))
+        return max(16, _BLOCK // width)
+
+    def batch(self, arrivals: Arrivals, keep_points: bool = True) -> Batch:
+        """Evaluate and project arrivals; without ``keep_points`` block by block, in bounded memory."""
+        if keep_points or len(arrivals) <= self.block:
+            return self._evaluate(arrivals, keep_points)
+        parts = [
+            self._evaluate(arrivals.part(slice(start, start + self.block)), False)
+            for start in range(0, len(arrivals), self.block)
+        ]
+        return joined(parts, arrivals)
+
+    def _evaluate(self, arrivals: Arrivals, keep_points: bool) -> Batch:
+        template = self.template
+        count, functions = len(arrivals), len(template.functions)
+        rewards, earned = template.numbers(template.objective, arrivals)
+        if not template.maximize:
+            rewards, earned = -rewards, -earned
+        if not np.isfinite(rewards.sum() + earned.sum()):
+            self._refuse_infinite_reward(rewards, earned, arrivals)
+        lower, upper = self._bounds(arrivals)
+        own, own_fixed = np.zeros((count, len(template.own_rows), functions)), np.zeros((count, len(template.own_rows)))
+        for number, row in enumerate(template.own_rows):
+            own[:, number], own_fixed[:, number] = template.numbers(row.terms, arrivals)
+        uses = [
+            template.on_points(family, arrivals, points)
+            for family, points in zip(template.families, self.points, strict=True)
+        ]
+        if self._simple and not self.has_fixed:
+            values = uses[0][0]
+            usage = (values.reshape(count * functions, -1) @ self._phi[0]).reshape(count, functions, -1)
+            nothing, no_points = np.empty((0, self.resources)), np.empty((0, self.point_resources))
+            return Batch(
+                arrivals, rewards, earned, usage, nothing, lower, upper, own, own_fixed,
+                values if keep_points else None, no_points,
+            )  # fmt: skip
+        usage, points, fixed, point_fixed = self._assemble(arrivals, uses)
+        return Batch(
+            arrivals, rewards, earned, usage / self.unit, fixed / self.unit, lower, upper, own, own_fixed,
+            points if keep_points else None, point_fixed,
+        )  # fmt: skip
+
+    def _bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        """Bounds (B, n) of the decisions, whole ones for integers."""
+        if self._same_bounds is not None:
+            lower, upper = self._same_bounds
+            if len(arrivals) == 1:
+                return lower, upper
+            return np.repeat(lower, len(arrivals), axis=0), np.repeat(upper, len(arrivals), axis=0)
+        return self._find_bounds(arrivals)
+
+    @cached_property
+    def _same_bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """The bounds where no data change them."""
+        sides = (*self.template.lower, *self.template.upper)
+        if any(term.slots for terms in sides if terms is not None for term in terms):
+            return None
+        return self._find_bounds(Arrivals((), pd.RangeIndex(1)))
+
+    def _find_bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        template = self.template
+        lower = template.limits(template.lower, -np.inf, arrivals)
+        upper = template.limits(template.upper, np.inf, arrivals)
+        if template.integer.any():
+            lower = np.where(template.integer, np.ceil(lower - 1e-9), lower)
+            upper = np.where(template.integer, np.floor(upper + 1e-9), upper)
+        if template.options:
+            upper = np.minimum(upper, 1.0)
+        bad = ~(lower <= upper)
+        if bad.any():
+            arrival, decision = np.argwhere(bad)[0]
+            raise DataError(
+                f"Variable '{template.decisions[decision]}': for the arrival {arrivals.index[arrival]!r} its bounds "
+                f"are [{lower[arrival, decision]:g}, {upper[arrival, decision]:g}], which hold no number."
+            )
+        return lower, upper
+
+    def _refuse_infinite_reward(self, rewards: FloatArray, earned: FloatArray, arrivals: Arrivals) -> None:
+        bad = ~(np.isfinite(rewards).all(axis=1) & np.isfinite(earned))
+        if bad.any():
+            raise DataError(
+                f"Objective: a coefficient for the arrival {arrivals.index[int(np.argmax(bad))]!r} is not a finite "
+                "number; keep the objective finite for its data."
+            )
+
+    def _assemble(
+        self, arrivals: Arrivals, uses: list[tuple[FloatArray, FloatArray | None]]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Put the resources of several rows side by side."""
+        count, functions = len(arrivals), len(self.template.functions)
+        usage, points = np.zeros((count, functions, self.resources)), np.zeros((count, functions, self.point_resources))
+        fixed, point_fixed = np.zeros((count, self.resources)), np.zeros((count, self.point_resources))
+        rows = {row.name: self.template.numbers(row.terms, arrivals) for row in self.template.rows}
+        for group in self.groups:
+            if group.family is None:
+                values, constant = rows[group.name]
+                usage[:, :, group.projected] = points[:, :, group.points] = group.sign * values[:, :, None]
+                fixed[:, group.projected] = point_fixed[:, group.points] = group.sign * constant[:, None]
+                continue
+            values, constants = uses[group.family]
+            phi = self._phi[group.family]
+            points[:, :, group.points] = group.sign * values
+            projected = (values.reshape(count * functions, -1) @ phi).reshape(count, functions, -1)
+            usage[:, :, group.projected] = group.sign * projected
+            if constants is not None:
+                point_fixed[:, group.points] = group.sign * constants
+                fixed[:, group.projected] = group.sign * (constants @ phi)
+        if not self.has_fixed:
+            fixed, point_fixed = fixed[:0], point_fixed[:0]
+        return usage, points, fixed, point_fixed
+
+    # -- use of a decision --------------------------------------------------------------------------------
+
+    def used(self, batch: Batch, x: FloatArray, which: str = PROJECTED) -> FloatArray:
+        """Use (B, R or M) of the resources by decisions x (B, n)."""
+        usage, fixed = batch.view(which)
+        values = self.template.values(batch.arrivals, x)
+        result = np.einsum("bk,bkr->br", values, usage)
+        if len(fixed):
+            result = result + fixed
+        for group in self.groups:
+            if group.family is not None and self.template.families[group.family].mixed:
+                mixed = group.sign * self.mixed_use(batch.arrivals, x, group.family, self.points[group.family])
+                if which == POINTS:
+                    result[:, group.points] += mixed
+                else:
+                    result[:, group.projected] += mixed @ self._phi[group.family] / self.unit[group.projected]
+        return result
+
+    def mixed_use(self, arrivals: Arrivals, x: FloatArray, family: int, points: FloatArray) -> FloatArray:
+        """What terms that mix index and decision use at points (B, M)."""
+        coordinates = [points[None, :, axis] for axis in range(points.shape[1])]
+        coordinates += [x[:, j][:, None] for j in range(x.shape[1])]
+        result = np.zeros((len(arrivals), len(points)))
+        for term in self.template.families[family].mixed:
+            slots: list[Any] = []
+            for slot in term.slots:
+                value = arrivals.values[slot] if isinstance(slot, int) else slot
+                slots.append(value[:, None] if isinstance(value, np.ndarray) else value)
+            with np.errstate(all="ignore"):
+                result += term.kernel(slots, coordinates)
+        return result
+
+    def phi(self, family: int) -> Any:
+        """A family's test functions at its points, quadrature weights included (M, q)."""
+        return self._phi[family]
+
+    def project(self, values: FloatArray, family: int) -> FloatArray:
+        """A function given at a family's grid points, against its test functions."""
+        return np.asarray(self._phi[family].T @ values).ravel()
+
+    def density(self, dual: FloatArray, which: str, family: int) -> FloatArray:
+        """The price on a family's grid points that a dual stands for, signs included."""
+        result = np.zeros(len(self.points[family]))
+        for group in self.groups:
+            if group.family == family:
+                if which == POINTS:
+                    result += group.sign * dual[group.points]
+                else:
+                    own = dual[group.projected] / self.unit[group.projected]
+                    result += group.sign * np.asarray(self._phi[family] @ own).ravel()
+        return result
+
+    def reward(self, batch: Batch, x: FloatArray) -> FloatArray:
+        """What decisions x earn (B,), in the model's own sense."""
+        total = (self.template.values(batch.arrivals, x) * batch.rewards).sum(axis=1) + batch.earned
+        return total if self.template.maximize else -total
+
+    def at_points(self, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray) -> FloatArray:
+        """Total use of a family by all arrivals at any points, for audits; block by block."""
+        total = np.zeros(len(points))
+        values = self.template.values(arrivals, x)
+        number = self.template.families.index(family)
+        step = max(1, _BLOCK // max(1, len(points) * values.shape[1]))
+        for start in range(0, len(arrivals), step):
+            at = slice(start, start + step)
+            some = arrivals.part(at)
+            use, constants = self.template.on_points(family, some, points)
+            total += np.einsum("bk,bkm->m", values[at], use)
+            if constants is not None:
+                total += constants.sum(axis=0)
+            if family.mixed:
+                total += self.mixed_use(some, x[at], number, points).sum(axis=0)
+        return total
+
+
+def _padded(matrix: Any, points: int, mass: float) -> Any:
+    """Phi with weights that sum to 1, and rows of zeros for points that only guards look at."""
+    dense = matrix.shape[1] * points <= _DENSE
+    if dense and not isinstance(matrix, np.ndarray):
+        matrix = matrix.toarray()
+    if isinstance(matrix, np.ndarray):
+        result = np.zeros((points, matrix.shape[1]))
+        result[: len(matrix)] = matrix / mass
+        return result
+    padded = (matrix / mass).tocsr()
+    padded.resize((points, matrix.shape[1]))
+    return padded
+
+
+def joined(parts: Sequence[Batch], arrivals: Arrivals) -> Batch:
+    """Batches one after the other as one, without grid points."""
+
+    def all_of(name: str) -> FloatArray:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Batch(
+        arrivals, all_of("rewards"), all_of("earned"), all_of("usage"), all_of("fixed"), all_of("lower"),
+        all_of("upper"), all_of("own"), all_of("own_fixed"), None, parts[0].point_fixed[:0],
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""What was understood of a model, in words, with the constants of the paper's assumptions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from osilp_pyomo.batches import Batch
+from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.kernels import COMPILED
+from osilp_pyomo.templates import Arrivals
+
+# Arrivals that the constants are taken from.
+_ARRIVALS = 2000
+
+
+def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -> str:
+    """Objective, rows, decisions, data, resources, solver, guard, and the assumptions with their constants."""
+    template, evaluator = program.template, program.evaluator
+    texts = template.texts
+    lines = [
+        f"{horizon} arrivals are expected; each brings {_data(program)}",
+        f"  {'earn' if template.maximize else 'pay'}      f = {texts['objective'] or 0}",
+    ]
+    for family in template.families:
+        sides = " and ".join("at most" if sign > 0 else "at least" for sign in family.sides)
+        lines.append(f"  use       g = {texts[family.name]}")
+        lines.append(f"            of '{family.name}', for all {family.domain}, {sides} its limit over the horizon")
+        if family.mixed:
+            lines.append(
+                f"            {family.mixed[0].text} mixes index and decision: each step looks at every grid point"
+            )
+    for row in template.rows:
+        kind = "exactly" if row.equality else "between" if None not in (row.lower, row.upper) else (
+            "at most" if row.lower is None else "at least"
+        )  # fmt: skip
+        limits = [f"{limit:g}" for limit in dict.fromkeys((row.lower, row.upper)) if limit is not None]
+        lines.append(
+            f"  use       g = {texts[row.name]} of '{row.name}', {kind} {' and '.join(limits)} over the horizon"
+        )
+    for label, integer in zip(template.decisions, template.integer, strict=True):
+        low, high = texts[f"lower {label}"] or "-inf", texts[f"upper {label}"] or "inf"
+        lines.append(f"  decide    {label} in [{low}, {high}]{', whole numbers' if integer else ''}")
+    for own_row in template.own_rows:
+        sign = "==" if own_row.equality else "<="
+        lines.append(f"            with '{own_row.name}': {texts[f'own {own_row.name}']} {sign} 0")
+    if template.hidden is not None:
+        lines.append(
+            f"  hidden    {template.hidden.row} holds constants that are no mutable Param: replay works, step does not"
+        )
+    for number in range(len(template.families)):
+        basis = evaluator.functionals[number].basis
+        lines.append(
+            f"  resources {len(evaluator.functionals[number])} of {basis!r} on {len(evaluator.points[number])} points"
+        )
+    lines.append(f"  stage     {program.stage_solver}; f and g are {program.curvature}")
+    lines.append(
+        f"  loop      {'compiled by numba' if COMPILED else 'plain numpy (pip install osilp-pyomo[fast] compiles it)'}"
+    )
+    why = f" ({program.guard_objection})" if program.guard_objection else ""
+    lines.append(f"  guard     {guard} unless another is named{why}")
+    return "\n".join(lines + _assumptions(program, own, horizon))
+
+
+def _data(program: CompiledStages) -> str:
+    names = []
+    for name, numbers in program.intake.by_name.items():
+        field = program.template.fields[numbers[0]]
+        kind = "a curve" if field.curve is not None else f"{len(numbers)} numbers" if len(numbers) > 1 else "a number"
+        names.append(f"{name} ({kind})")
+    return ", ".join(names) or "no data"
+
+
+def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[str]:
+    """Assumptions 1 and 6 of the paper on the model's own arrivals, and the bound that follows where they hold."""
+    for value in own.values:
+        if value.missing if isinstance(value, CurveStack) else np.isnan(value).any():
+            return ["  theory    the model's own arrivals have no values, so the constants are not known"]
+    batch = program.evaluator.batch(own.part(slice(0, _ARRIVALS)), keep_points=False)
+    evaluator = program.evaluator
+    budget = evaluator.total / horizon
+    some = batch.part(slice(0, 200))
+    failing = _failing(program, budget, some)
+    if failing:
+        return [f"  theory    an assumption of the paper fails: {failing}; its bounds do not hold"]
+    ends = [some.lower, some.upper]
+    largest_reward = max(float(np.abs(evaluator.reward(some, end)).max()) for end in ends)
+    largest_use = max(float(np.abs(evaluator.used(some, end)).max()) for end in ends)
+    count = len(budget)
+    lines = [
+        f"  theory    r or F <= {largest_reward:.3g}, |Phi'a| or G <= {largest_use:.3g}, {budget.min():.3g} <= Phi'd "
+        f"<= {budget.max():.3g}, q = {count} (from {len(some)} arrivals)"
+    ]
+    step = count * (largest_use + float(budget.max())) ** 2
+    bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
+    lines.append(
+        f"            regret of Algorithms 1 and 2 (i.i.d. arrivals, against R*_Phi) is at most {bound:.3g} = "
+        "sqrt(T) (q (C + D)^2 / 2 + |w*|^2 / 2), |w*| <= r / D"
+    )
+    return lines
+
+
+def _failing(program: CompiledStages, budget: object, batch: Batch) -> str | None:
+    """Which of the paper's assumptions fails, if one does."""
+    if np.min(np.asarray(budget)) <= 0:
+        at = int(np.argmin(np.asarray(budget)))
+        return (
+            f"every test function needs a budget > 0, as its Theorem 1 uses (min Phi'd >= D > 0), and "
+            f"'{program.evaluator.labels()[at]}' has {np.min(np.asarray(budget)):.3g}"
+        )
+    if program.guard_objection is not None:
+        return f"0 must be allowed and use nothing, and {program.guard_objection}"
+    if not (np.all(np.isfinite(batch.lower)) and np.all(np.isfinite(batch.upper))):
+        return "decisions must be bounded, and some have no bound"
+    return None

@@ -1,0 +1,465 @@
+"""The stage loop of linear stages, without Python in it where numba is installed.
+
+One source serves both: with numba (extra ``fast``) the functions below are compiled, without it they run as they
+stand, on numpy. Only the few primitives at the top exist in two forms, because a loop that is fastest compiled is
+slowest interpreted. Both give the same decisions.
+
+Letters are the paper's: w the dual, C = Phi'a the projected column, D = Phi'd the budget of one arrival, B what is
+left of the whole budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo.domains import FloatArray
+
+try:
+    import numba
+except ImportError:  # an optional extra
+    numba = None  # type: ignore[assignment]
+
+COMPILED = numba is not None
+
+# How a dual is updated.
+FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
+# What guards a decision: nothing, what remains of the resources that are priced, or of others.
+NO_GUARD, OWN_GUARD, OTHER_GUARD = 0, 1, 2
+# Why a decision is what it is.
+PRICED, TIE, GUARDED, NULL = 0, 1, 2, 3
+# |f - w'g| below this share of its terms is a tie.
+TIE_SHARE = 1e-9
+# A remaining budget may be overrun by this share of the whole one, what rounding leaves, and a use that is smaller
+# counts for nothing: kernels reach everywhere, and a point without budget would block arrivals far away from it.
+BUDGET_ROUNDING = 1e-12
+# Rows that are overrun by a million times as much were overrun on purpose, and no longer count.
+OVERRUN = 1e6
+# A row with less than this many roundings left counts as used up: what fits into less would be decided by rounding.
+USED_UP = 1000.0
+
+# Places in the array of a policy's running numbers.
+SEEN, REWARDS, DISTANCES, LEVEL, PLACE = 0, 1, 2, 3, 4
+NUMBERS = 5
+# Places in the array of a policy's settings.
+KIND, STEP, SCALE_FREE, REMAINING_TARGET, LEVELS, PER_LEVEL, REFINE_STEP, STAGE, ANYTIME = 0, 1, 2, 3, 4, 5, 6, 7, 8
+SETTINGS = 9
+# Which stages of the two-stage method run.
+BOTH, ACCELERATE_ONLY, REFINE_ONLY = 0.0, 1.0, 2.0
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile by numba where it is installed; the compiled code is kept on disk."""
+    if numba is None:
+        return function
+    return numba.njit(cache=True, fastmath=False, error_model="numpy")(function)
+
+
+def just_in_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that was made for one program, which cannot be kept on disk."""
+    assert numba is not None
+    return numba.njit(error_model="numpy")(function)
+
+
+# -- primitives in two forms --------------------------------------------------------------------------
+
+
+def _inner_loop(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
+def _inner_abs_loop(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += abs(a[k] * b[k])
+    return total
+
+
+def _distance_loop(a: FloatArray, share: float, b: FloatArray) -> float:
+    """|share a - b|^2."""
+    total = 0.0
+    for k in range(a.shape[0]):
+        difference = share * a[k] - b[k]
+        total += difference * difference
+    return total
+
+
+def _add_loop(target: FloatArray, share: float, a: FloatArray) -> None:
+    for k in range(a.shape[0]):
+        target[k] += share * a[k]
+
+
+def _room_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> float:
+    """Which share of a use that does not fit does; rows that are overrun already do not count."""
+    room = 1.0
+    for k in range(used.shape[0]):
+        if used[k] > slack[k] and remaining[k] >= -OVERRUN * slack[k] and used[k] > remaining[k] + slack[k]:
+            room = min(room, remaining[k] / used[k] if remaining[k] > USED_UP * slack[k] else 0.0)
+    return room
+
+
+def _fits_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
+    for k in range(used.shape[0]):
+        if used[k] > slack[k] and remaining[k] >= -OVERRUN * slack[k] and used[k] > remaining[k] + slack[k]:
+            return False
+    return True
+
+
+def _step_loop(dual: FloatArray, share: float, target: FloatArray, used: FloatArray, floor: FloatArray) -> None:
+    """W <- max(w - share (target - used), floor)."""
+    for k in range(dual.shape[0]):
+        dual[k] = max(dual[k] - share * (target[k] - used[k]), floor[k])
+
+
+def _inner_numpy(a: FloatArray, b: FloatArray) -> float:
+    return float(a @ b)
+
+
+def _inner_abs_numpy(a: FloatArray, b: FloatArray) -> float:
+    return float(np.abs(a * b).sum())
+
+
+def _distance_numpy(a: FloatArray, share: float, b: FloatArray) -> float:
+    difference = share * a - b
+    return float(difference @ difference)
+
+
+def _add_numpy(target: FloatArray, share: float, a: FloatArray) -> None:
+    target += share * a
+
+
+def _room_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> float:
+    over = (used > slack) & (remaining >= -OVERRUN * slack) & (used > remaining + slack)
+    left = np.where(remaining > USED_UP * slack, remaining, 0.0)[over]
+    return float((left / used[over]).min(initial=1.0))
+
+
+def _fits_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
+    return not np.any((used > slack) & (remaining >= -OVERRUN * slack) & (used > remaining + slack))
+
+
+def _step_numpy(dual: FloatArray, share: float, target: FloatArray, used: FloatArray, floor: FloatArray) -> None:
+    np.maximum(dual - share * (target - used), floor, out=dual)
+
+
+if COMPILED:
+    inner, inner_abs, distance = compiled(_inner_loop), compiled(_inner_abs_loop), compiled(_distance_loop)
+    add, room, fits, step = compiled(_add_loop), compiled(_room_loop), compiled(_fits_loop), compiled(_step_loop)
+else:
+    inner, inner_abs, distance = _inner_numpy, _inner_abs_numpy, _distance_numpy
+    add, room, fits, step = _add_numpy, _room_numpy, _fits_numpy, _step_numpy
+
+
+# -- one decision ---------------------------------------------------------------------------------------
+
+
+@compiled
+def nearest_to_zero(low: float, high: float) -> float:
+    """The number of [low, high] that is nearest to zero."""
+    return min(max(0.0, low), high)
+
+
+@compiled
+def choose(
+    rewards: FloatArray,
+    usage: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    options: bool,
+    dual: FloatArray,
+    fractions: FloatArray,
+    x: FloatArray,
+) -> int:
+    """Maximize ``(rewards - usage @ w) @ x`` over a box, or over "at most one of the options"; write x.
+
+    ``fractions`` says what to do on ties; nan means the value nearest to zero. Returns PRICED or TIE.
+    """
+    reason = PRICED
+    best, best_value = -1, 0.0
+    for j in range(rewards.shape[0]):
+        margin = rewards[j] - inner(usage[j], dual)
+        size = abs(rewards[j]) + inner_abs(usage[j], dual)
+        tied = abs(margin) <= TIE_SHARE * size
+        if options:
+            x[j] = 0.0
+            if not tied and margin * upper[j] > best_value:
+                best, best_value = j, margin * upper[j]
+        elif tied:
+            reason = TIE
+            x[j] = nearest_to_zero(lower[j], upper[j])
+            if not np.isnan(fractions[j]):
+                x[j] = lower[j] + fractions[j] * (upper[j] - lower[j])
+        elif margin > 0:
+            x[j] = upper[j]
+        else:
+            x[j] = lower[j]
+    if options and best >= 0:
+        x[best] = upper[best]
+    return reason
+
+
+@compiled
+def total_usage(usage: FloatArray, fixed: FloatArray, x: FloatArray, used: FloatArray) -> None:
+    """Write ``fixed + x @ usage``."""
+    used[:] = fixed
+    for j in range(x.shape[0]):
+        if x[j] != 0.0:
+            add(used, x[j], usage[j])
+
+
+@compiled
+def fit_one(integer: FloatArray, remaining: FloatArray, slack: FloatArray, used: FloatArray, x: FloatArray) -> int:
+    """Cut the decision of one variable down to what remains: the best that fits, for its value is linear."""
+    share = room(remaining, slack, used)
+    x[0] = share * x[0]
+    if integer[0] != 0.0:
+        x[0] = np.floor(x[0] + 1e-9) if x[0] > 0.0 else np.ceil(x[0] - 1e-9)
+    return NULL if x[0] == 0.0 else GUARDED
+
+
+@compiled
+def fit_options(
+    rewards: FloatArray,
+    usage: FloatArray,
+    rows: FloatArray,
+    upper: FloatArray,
+    dual: FloatArray,
+    remaining: FloatArray,
+    slack: FloatArray,
+    x: FloatArray,
+) -> int:
+    """Take the best of the whole options that fit into what remains of ``rows``."""
+    best, best_value = -1, 0.0
+    for j in range(x.shape[0]):
+        x[j] = 0.0
+        value = (rewards[j] - inner(usage[j], dual)) * upper[j]
+        if value > best_value and fits(remaining, slack, rows[j] * upper[j]):
+            best, best_value = j, value
+    if best < 0:
+        return NULL
+    x[best] = upper[best]
+    return GUARDED
+
+
+# -- how duals learn --------------------------------------------------------------------------------------
+
+
+@compiled
+def onto_ball(dual: FloatArray, centre: FloatArray, radius: float, floor: FloatArray) -> None:
+    """Project on the orthant and the ball together: w(mu) = max(floor, (y + mu c) / (1 + mu)).
+
+    The paper projects on the ball of radius V_l around the last level's average (Algorithm 3, line 5, with the
+    index mended); taking the two projections one after the other is not the projection on both.
+    """
+    if distance(dual, 1.0, centre) <= radius * radius:
+        return
+    low, high = 0.0, 1.0
+    while distance(np.maximum((dual + high * centre) / (1.0 + high), floor), 1.0, centre) > radius * radius:
+        high *= 2.0
+        if high > 1e18:
+            break
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        point = np.maximum((dual + middle * centre) / (1.0 + middle), floor)
+        if distance(point, 1.0, centre) > radius * radius:
+            low = middle
+        else:
+            high = middle
+    dual[:] = np.maximum((dual + high * centre) / (1.0 + high), floor)
+
+
+@compiled
+def look(rewards: FloatArray, usage: FloatArray, reach: FloatArray, budget: FloatArray, numbers: FloatArray) -> None:
+    """Add an arrival to the running means of |r| and |C - D|^2 that make the steps scale-free."""
+    largest, square = 0.0, 0.0
+    for j in range(rewards.shape[0]):
+        largest = max(largest, abs(rewards[j]) * reach[j])
+        square += distance(usage[j], reach[j], budget)
+    numbers[SEEN] += 1.0
+    numbers[REWARDS] += largest
+    numbers[DISTANCES] += square / rewards.shape[0]
+
+
+@compiled
+def begin(settings: FloatArray, budget: FloatArray, numbers: FloatArray, dual: FloatArray) -> None:
+    """The entropy's first dual, mean |r| / (q D_k): from 0, as printed, it would never move."""
+    if settings[KIND] != ENTROPY or numbers[REWARDS] <= 0.0 or inner(dual, dual) > 0.0:
+        return
+    reward = numbers[REWARDS] / numbers[SEEN]
+    spread = np.sqrt(numbers[DISTANCES] / numbers[SEEN] / dual.shape[0])
+    for k in range(dual.shape[0]):
+        size = abs(budget[k]) if budget[k] != 0.0 else spread
+        dual[k] = reward / (dual.shape[0] * size) if size > 0.0 else 0.0
+
+
+@compiled
+def sizes(settings: FloatArray, budget: FloatArray, numbers: FloatArray) -> tuple[float, float]:
+    """Size of a dual, mean|r| / |D|, and of a subgradient, rms|C - D|, as seen so far; (1, 1) as printed."""
+    if settings[SCALE_FREE] == 0.0:
+        return 1.0, 1.0
+    spread = np.sqrt(numbers[DISTANCES] / max(numbers[SEEN], 1.0))
+    wide = np.sqrt(inner(budget, budget))
+    reward = numbers[REWARDS] / max(numbers[SEEN], 1.0)
+    wide = wide if wide > 0.0 else spread
+    if wide <= 0.0 or spread <= 0.0:
+        return 0.0, 1.0
+    return reward / wide, spread
+
+
+@compiled
+def accelerating(settings: FloatArray, numbers: FloatArray) -> bool:
+    """Whether the two-stage method is still in its first stage."""
+    if settings[KIND] != TWO_STAGE or settings[STAGE] == REFINE_ONLY:
+        return False
+    return settings[STAGE] == ACCELERATE_ONLY or numbers[LEVEL] < settings[LEVELS]
+
+
+@compiled
+def learn(
+    settings: FloatArray,
+    horizon: float,
+    budget: FloatArray,
+    target: FloatArray,
+    floor: FloatArray,
+    used: FloatArray,
+    learner_used: FloatArray,
+    dual: FloatArray,
+    learner: FloatArray,
+    centre: FloatArray,
+    average: FloatArray,
+    numbers: FloatArray,
+) -> None:
+    """One dual step after an arrival whose wanted decision used ``used`` of each resource."""
+    kind = settings[KIND]
+    if kind == FIXED:
+        return
+    width, spread = sizes(settings, budget, numbers)
+    length = settings[STEP] / np.sqrt(numbers[SEEN] if settings[ANYTIME] != 0.0 else horizon)
+    if kind == EUCLIDEAN:
+        step(dual, length * width / spread, target, used, floor)
+    elif kind == ENTROPY:
+        share = length
+        if settings[SCALE_FREE] != 0.0:
+            share *= np.sqrt(dual.shape[0]) / spread
+        for k in range(dual.shape[0]):
+            # A factor beyond e^30 would never come back.
+            dual[k] *= np.exp(-min(max(share * (target[k] - used[k]), -30.0), 30.0))
+    elif accelerating(settings, numbers):
+        step(dual, settings[STEP] * width / (spread * np.log(max(horizon, 3.0))), target, used, floor)
+        halved = 0.5 ** numbers[LEVEL]
+        step(learner, halved * width / (3.0 * spread), budget, learner_used, floor)
+        onto_ball(learner, centre, halved * width, floor)
+        numbers[PLACE] += 1.0
+        add(average, 1.0, learner)
+        if numbers[PLACE] >= settings[PER_LEVEL]:
+            centre[:] = average / numbers[PLACE]
+            learner[:] = centre
+            average[:] = 0.0
+            numbers[PLACE] = 0.0
+            numbers[LEVEL] += 1.0
+            if settings[STAGE] == BOTH and numbers[LEVEL] >= settings[LEVELS]:
+                dual[:] = centre
+    else:
+        step(dual, settings[REFINE_STEP] * width / (spread * horizon), target, used, floor)
+
+
+# -- the loop -----------------------------------------------------------------------------------------------
+
+
+@compiled
+def run(
+    settings: FloatArray,
+    first: int,
+    horizon: float,
+    budget: FloatArray,
+    floor: FloatArray,
+    rewards: FloatArray,
+    usage: FloatArray,
+    fixed: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    integer: FloatArray,
+    options: bool,
+    fractions: FloatArray,
+    forced: FloatArray,
+    guard: int,
+    others: FloatArray,
+    slack: FloatArray,
+    other_slack: FloatArray,
+    remaining: FloatArray,
+    other_remaining: FloatArray,
+    dual: FloatArray,
+    learner: FloatArray,
+    centre: FloatArray,
+    average: FloatArray,
+    numbers: FloatArray,
+    wanted: FloatArray,
+    taken: FloatArray,
+    reasons: FloatArray,
+) -> int:
+    """Decide arrivals one after the other; the state arrays are changed, decisions are written.
+
+    ``rewards`` (B, n), ``usage`` (B, n, R), ``fixed`` (B or 0, R), ``others`` (B or 0, n, M) with the use of other
+    resources that are guarded, ``forced`` (B or 0, n) with what was really done. ``first`` is the number of arrivals
+    met before. Returns the number of an arrival whose stage problem is unbounded, or -1; the state is then that before
+    it.
+    """
+    count = rewards.shape[1]
+    used, learner_used = np.zeros(dual.shape[0]), np.zeros(dual.shape[0])
+    target, nothing = budget.copy(), np.zeros(dual.shape[0])
+    other_used, other_nothing = np.zeros(other_remaining.shape[0]), np.zeros(other_remaining.shape[0])
+    reach, x, other = np.empty(count), np.empty(count), np.empty(count)
+    undecided = np.full(count, np.nan)
+    for t in range(rewards.shape[0]):
+        idle = fixed[t] if fixed.shape[0] > 0 else nothing
+        tied = fractions[t] if fractions.shape[0] > 0 else undecided
+        for j in range(count):
+            span = upper[t, j] - lower[t, j]
+            reach[j] = span if np.isfinite(span) and span > 0.0 else 1.0
+        before = numbers.copy()
+        look(rewards[t], usage[t], reach, budget, numbers)
+        begin(settings, budget, numbers, dual)
+        reason = choose(rewards[t], usage[t], lower[t], upper[t], options, dual, tied, x)
+        if not np.all(np.isfinite(x)):
+            numbers[:] = before
+            return t
+        wanted[t] = x
+        total_usage(usage[t], idle, x, used)
+        if settings[REMAINING_TARGET] != 0.0:
+            target[:] = remaining / max(horizon - first - t, 1.0)
+        # The learner's own response must come before the guard: both work on what was wanted.
+        if accelerating(settings, numbers):
+            choose(rewards[t], usage[t], lower[t], upper[t], options, learner, tied, other)
+            total_usage(usage[t], idle, other, learner_used)
+        if forced.shape[0] > 0:
+            x[:] = forced[t]
+        elif guard == OWN_GUARD:
+            if not fits(remaining, slack, used):
+                if options:
+                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, remaining, slack, x)
+                else:
+                    reason = fit_one(integer, remaining, slack, used, x)
+        elif guard == OTHER_GUARD:
+            total_usage(others[t], other_nothing, x, other_used)
+            if not fits(other_remaining, other_slack, other_used):
+                if options:
+                    reason = fit_options(
+                        rewards[t], usage[t], others[t], upper[t], dual, other_remaining, other_slack, x
+                    )
+                else:
+                    reason = fit_one(integer, other_remaining, other_slack, other_used, x)
+        learn(settings, horizon, budget, target, floor, used, learner_used, dual, learner, centre, average, numbers)
+        total_usage(usage[t], idle, x, used)
+        add(remaining, -1.0, used)
+        if others.shape[0] > 0:
+            for j in range(count):
+                if x[j] != 0.0:
+                    add(other_remaining, -x[j], others[t, j])
+        taken[t] = x
+        reasons[t] = reason
+    return -1

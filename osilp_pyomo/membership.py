@@ -1,0 +1,181 @@
+"""Which stage a variable, Param or Profile belongs to, and what is left of its index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.core.base.set import SetData
+
+from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.sets import is_continuous
+
+
+@dataclass(frozen=True)
+class Place:
+    """Stage of a component, its name without that stage, and the rest of its index."""
+
+    stage: int
+    name: str
+    key: tuple[Any, ...]
+
+
+class Membership:
+    """Finds the stage of components of a model.
+
+    ``stages`` is a Set of the model, or a function that maps an index to its stage (None for an index that has
+    none). The stage stands in a component's own index, in the members of a sparse set, or in the index of a Block
+    that holds the component.
+    """
+
+    def __init__(self, model: Any, stages: Any) -> None:
+        self._model = model
+        self._function: Callable[[Any], Any] | None = None
+        self._set: Any = None
+        self._members: dict[Any, int] = {}
+        if isinstance(stages, SetData) or (
+            hasattr(stages, "is_component_type") and stages.ctype in (pyo.Set, pyo.RangeSet)
+        ):
+            if is_continuous(stages) or not stages.isfinite():
+                raise OptionError(
+                    f"compile_online: stages='{stages.name}' must be a finite Set of arrivals (got one that is not)."
+                )
+            self._set = stages
+            self._members = {member: number for number, member in enumerate(stages)}
+        elif callable(stages) and not hasattr(stages, "is_component_type"):
+            self._function = stages
+        else:
+            raise OptionError(
+                "compile_online: stages must be a Set of the model, such as stages=m.T, or a function of an index "
+                f"(got {type(stages).__name__})."
+            )
+        # For each indexed component: where in its index the stage stands, (position, width), or None.
+        self._positions: dict[int, tuple[int, int] | None] = {}
+        self._known: dict[int, Place | None] = {}
+
+    @property
+    def stages(self) -> list[Any]:
+        """The stages, in the order of the Set, or as met."""
+        return list(self._members)
+
+    def discover(self) -> None:
+        """Let a function name the stages: those of all variables, in their order."""
+        if self._function is not None:
+            for variable in self._model.component_data_objects(pyo.Var, active=True, descend_into=True):
+                self.of(variable)
+
+    def of(self, data: Any) -> Place | None:
+        """The place of a variable, Param, Profile or constraint; None where it has no stage."""
+        key = id(data)
+        if key not in self._known:
+            self._known[key] = self._locate(data)
+        return self._known[key]
+
+    def _locate(self, data: Any) -> Place | None:
+        component = data.parent_component()
+        found = self._stage_in(component, data.index()) if component.is_indexed() else None
+        if found is not None:
+            return Place(found[0], component.name, found[1])
+        own = _as_tuple(data.index()) if component.is_indexed() else ()
+        names = [component.local_name]
+        for block in _blocks_above(data):
+            owner = block.parent_component()
+            if owner.is_indexed():
+                found = self._stage_in(owner, block.index())
+                if found is not None:
+                    return Place(found[0], ".".join([owner.name, *names]), found[1] + own)
+                own = _as_tuple(block.index()) + own
+            names.insert(0, owner.local_name)
+        return None
+
+    def _stage_in(self, component: Any, index: Any) -> tuple[int, tuple[Any, ...]] | None:
+        """Number of the stage in an index of a component, and the rest of that index."""
+        members = _as_tuple(index)
+        if self._function is not None:
+            stage = self._function(index)
+            if stage is None:
+                return None
+            number = self._members.setdefault(stage, len(self._members))
+            removed = list(_as_tuple(stage))
+            rest = []
+            for member in members:
+                if member in removed:
+                    removed.remove(member)
+                else:
+                    rest.append(member)
+            return number, tuple(rest)
+        position = self._position(component)
+        if position is None:
+            return None
+        first, width = position
+        stage = members[first] if width == 1 else members[first : first + width]
+        if stage not in self._members:
+            return None
+        return self._members[stage], members[:first] + members[first + width :]
+
+    def _position(self, component: Any) -> tuple[int, int] | None:
+        key = id(component)
+        if key not in self._positions:
+            self._positions[key] = self._find_position(component)
+        return self._positions[key]
+
+    def _find_position(self, component: Any) -> tuple[int, int] | None:
+        index_set = component.index_set()
+        candidates = list(_positions_by_set(index_set, self._set))
+        if not candidates:
+            candidates = list(self._positions_by_value(index_set))
+        if len(candidates) > 1:
+            raise ModelError(
+                f"'{component.name}': the stage set '{self._set.name}' may stand at {len(candidates)} places of its "
+                "index; give stages= as a function of the index instead."
+            )
+        return candidates[0] if candidates else None
+
+    def _positions_by_value(self, index_set: Any) -> Iterator[tuple[int, int]]:
+        """Places of a sparse set of tuples where every member is a stage."""
+        dimension = index_set.dimen
+        if not isinstance(dimension, int) or dimension < 2 or _has_parts(index_set) or self._set.dimen != 1:
+            return
+        members = list(index_set)
+        for place in range(dimension):
+            if members and all(member[place] in self._members for member in members):
+                yield place, 1
+
+
+def _positions_by_set(index_set: Any, stages: Any) -> Iterator[tuple[int, int]]:
+    first = 0
+    for part in _parts(index_set):
+        if part is stages or _within(part, stages):
+            yield first, stages.dimen
+        first += part.dimen if isinstance(part.dimen, int) else 1
+
+
+def _parts(index_set: Any) -> list[Any]:
+    parts = list(index_set.subsets(expand_all_set_operators=False))
+    if len(parts) == 1 and parts[0] is index_set and _has_parts(index_set):
+        return list(index_set.domain.subsets(expand_all_set_operators=False))
+    return parts
+
+
+def _has_parts(index_set: Any) -> bool:
+    """Whether a set was declared within a product of sets that tell its members apart."""
+    domain = getattr(index_set, "domain", None)
+    return isinstance(domain, SetData) and domain.dimen == index_set.dimen and domain.isfinite()
+
+
+def _within(part: Any, stages: Any) -> bool:
+    """Whether a set was declared within the stage set (``Set(within=m.T)``)."""
+    return getattr(part, "domain", None) is stages
+
+
+def _blocks_above(data: Any) -> Iterator[Any]:
+    block = data.parent_block()
+    while block is not None and block.parent_block() is not None:
+        yield block
+        block = block.parent_block()
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)

@@ -1,0 +1,269 @@
+"""The online program: what was understood of a model, its controllers, replays, and its offline side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from osilp_pyomo.arrivals import whole_number
+from osilp_pyomo.assembly import result_of
+from osilp_pyomo.batches import POINTS, Batch, Evaluator
+from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.controller import BEYOND, GUARDS, Controller
+from osilp_pyomo.convex_offline import solve_convex
+from osilp_pyomo.description import describe
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.exchange import ExchangeOptions
+from osilp_pyomo.methods import by_exchange, by_projection
+from osilp_pyomo.policies import Policy
+from osilp_pyomo.results import Result
+from osilp_pyomo.runs import Run
+from osilp_pyomo.stage_lp import stage_lp
+from osilp_pyomo.stage_problems import StageSolver
+from osilp_pyomo.warm import warm_dual
+
+
+class OnlineProgram(CompiledStages):
+    """A model compiled for arrivals that come one by one; made by :func:`compile_online`.
+
+    It holds plain arrays and compiled formulas, no Pyomo model, and can be pickled.
+
+    Attributes
+    ----------
+    horizon : int
+        Arrivals that are expected (T).
+    stage_solver : str
+        How the problem of a stage is solved.
+    default_guard : str
+        "pointwise" where guards are allowed, else "none".
+    """
+
+    # -- what it is --------------------------------------------------------------------------------------
+
+    @property
+    def default_guard(self) -> str:
+        """The guard of a controller when none is named."""
+        return "pointwise" if self.guard_objection is None else "none"
+
+    def describe(self) -> str:
+        """What was understood of the model, in words."""
+        return describe(self, self._own, self.default_guard, self.horizon)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
+        return (
+            f"OnlineProgram: {self.horizon} arrivals, {len(self.template.decisions)} decision"
+            f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources} resources of {rows}; "
+            "print(program.describe()) tells more"
+        )
+
+    # -- online --------------------------------------------------------------------------------------------
+
+    def controller(
+        self,
+        policy: Policy,
+        guard: str | None = None,
+        *,
+        null: Any = None,
+        warm_start: Any = None,
+        beyond: str = "error",
+        seed: int = 0,
+    ) -> Controller:
+        """A controller that meets arrivals one by one.
+
+        Parameters
+        ----------
+        policy : Policy
+            How prices are found, such as ``MirrorDescent()`` or ``Resolve()``.
+        guard : "pointwise", "projected" or "none", optional
+            What keeps decisions within what is left: every grid point, every test function, or nothing. Pointwise
+            where that is possible, if not given.
+        null : number or mapping, optional
+            The decision to fall back to where nothing fits; 0 where that is allowed and uses nothing.
+        warm_start : Price, Result, DataFrame or Controller, optional
+            A price to begin with: one that is known, that of the offline problem of past arrivals, or that which
+            another controller has arrived at.
+        beyond : "error" or "continue"
+            What to do with arrivals past the horizon.
+        seed : int
+            For integer decisions on ties.
+        """
+        if not isinstance(policy, Policy):
+            hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
+            raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
+        if beyond not in BEYOND:
+            raise OptionError(f"controller: beyond must be 'error' or 'continue' (got {beyond!r}).")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise OptionError(f"controller: seed must be a whole number >= 0 (got {seed!r}).")
+        chosen = self._guard(guard, null)
+        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
+        if warm_start is not None:
+            made.begin_at(
+                warm_dual(self.evaluator, self.solver, warm_start, policy.view, self.intake.frame, self.horizon)
+            )
+        return made
+
+    def _guard(self, guard: str | None, null: Any) -> str:
+        if guard is None:
+            return self.default_guard if null is None else "pointwise"
+        if guard not in GUARDS:
+            raise OptionError(f"guard must be one of {', '.join(map(repr, GUARDS))} (got {guard!r}).")
+        if guard != "none" and null is None and self.guard_objection is not None:
+            raise OptionError(
+                f"guard={guard!r} is not possible, because {self.guard_objection}; name a null action by null=..., or "
+                "use guard='none'."
+            )
+        return guard
+
+    def _null(self, null: Any) -> FloatArray:
+        labels = self.template.decisions
+        if null is None:
+            return np.zeros(len(labels))
+        if isinstance(null, Mapping):
+            unknown = set(null) - {label.column for label in labels}
+            if unknown:
+                raise OptionError(f"null=: there is no decision {sorted(map(str, unknown))[0]!r}.")
+            values = np.array([float(null.get(label.column, 0.0)) for label in labels])
+        else:
+            values = np.broadcast_to(np.asarray(null, dtype=float), len(labels)).copy()
+        if not np.all(np.isfinite(values)):
+            raise OptionError("null=: the null action must be finite numbers.")
+        return values
+
+    def replay(
+        self,
+        policy: Policy,
+        data: Any = None,
+        guard: str | None = None,
+        *,
+        profiles: Mapping[str, Any] | None = None,
+        null: Any = None,
+        warm_start: Any = None,
+        seed: int = 0,
+        progress: bool = True,
+    ) -> Run:
+        """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, or projected ones.
+
+        The decisions are those of single steps. Arrivals are evaluated and projected in blocks; the horizon is the
+        program's, so that fewer arrivals are the beginning of a run.
+
+        Parameters
+        ----------
+        policy, guard, null, warm_start, seed
+            As in :meth:`controller`.
+        data : DataFrame, or what :meth:`project` gave, optional
+        profiles : dict, optional
+            Curves of Profiles, one array (arrivals, points) each.
+        progress : bool
+            Show a progress bar on a terminal when it takes more than two seconds.
+        """
+        started = time.perf_counter()
+        projected = data if isinstance(data, Batch) else None
+        arrivals = self.arrivals(data, profiles) if projected is None else projected.arrivals
+        if not len(arrivals):
+            raise DataError("replay: there are no arrivals.")
+        if len(arrivals) > self.horizon:
+            raise DataError(
+                f"replay: {len(arrivals)} arrivals came where the program expects {self.horizon}; compile with "
+                "horizon=, or use program.rescaled(horizon)."
+            )
+        if projected is not None:
+            self._refuse_projected(policy, guard, null)
+            guard = "none" if guard is None else guard
+        controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+        block = len(arrivals) if projected is not None else self.evaluator.block
+        wanted, taken, reasons, rewards = [], [], [], []
+        with tqdm(
+            total=len(arrivals), desc="replay", unit=" arrivals", delay=2, disable=None if progress else True
+        ) as bar:
+            for start in range(0, len(arrivals), block):
+                part = arrivals.part(slice(start, start + block))
+                batch = self.evaluator.batch(part) if projected is None else projected
+                outcome, reward = controller.meet(batch)
+                wanted.append(outcome.wanted)
+                taken.append(outcome.taken)
+                reasons.append(outcome.reasons)
+                rewards.append(reward)
+                bar.update(len(batch))
+        frames = (
+            self.decision_frame(np.concatenate(taken), arrivals.index),
+            self.decision_frame(np.concatenate(wanted), arrivals.index),
+        )
+        return Run(
+            self.evaluator, controller, arrivals, frames, np.concatenate(reasons), np.concatenate(rewards),
+            time.perf_counter() - started, projected is not None,
+        )  # fmt: skip
+
+    def _refuse_projected(self, policy: Policy, guard: str | None, null: Any) -> None:
+        if policy.view == POINTS or guard == "pointwise":
+            raise OptionError(
+                "replay: projected arrivals do not say what they use at single points; use guard='projected' or 'none' "
+                "and a policy on test functions, or replay the data themselves."
+            )
+
+    def rescaled(self, horizon: int) -> OnlineProgram:
+        """The same program for another number of arrivals, with the same budget an arrival."""
+        horizon = whole_number(horizon, "rescaled: horizon")
+        return OnlineProgram(
+            self.template.rescaled(horizon / self.horizon),
+            self._own,
+            horizon,
+            *_rescaled(self.evaluator, self.solver, horizon / self.horizon),
+            self.curvature,
+        )
+
+    # -- offline -------------------------------------------------------------------------------------------
+
+    def solve_offline(
+        self,
+        data: Any = None,
+        method: str = "exchange",
+        *,
+        profiles: Mapping[str, Any] | None = None,
+        tolerance: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> Result:
+        """The offline optimum of arrivals, all known at once, without building a Pyomo model of them.
+
+        Parameters
+        ----------
+        data : DataFrame, optional
+            Arrivals; the model's own if not given.
+        method : "exchange" or "projected"
+            R*_T, exact over the continuum, or R*_Phi, on the program's test functions: a bound.
+        profiles : dict, optional
+            Curves of Profiles.
+        tolerance, time_limit
+            As in :func:`osilp_pyomo.solve`.
+
+        Returns
+        -------
+        Result
+            Values are called "variable @ arrival".
+        """
+        started = time.monotonic()
+        if method not in ("exchange", "projected"):
+            raise OptionError(f"solve_offline: method must be 'exchange' or 'projected' (got {method!r}).")
+        arrivals = self.arrivals(data, profiles)
+        if not len(arrivals):
+            raise DataError("solve_offline: there are no arrivals.")
+        options = ExchangeOptions(tolerance, 500, time_limit, lambda record: None)
+        if not self.template.linear:
+            null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
+            return solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
+        problem = stage_lp(self.evaluator, arrivals)
+        if method == "exchange":
+            solved = by_exchange(problem, options)
+        else:
+            solved = by_projection(problem, self.evaluator.functionals, options)
+        return result_of(problem, method, solved, time.monotonic() - started)
+
+
+def _rescaled(evaluator: Evaluator, solver: StageSolver, share: float) -> tuple[Evaluator, StageSolver]:
+    moved = evaluator.rescaled(share)
+    return moved, solver.on(moved)

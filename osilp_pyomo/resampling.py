@@ -1,0 +1,120 @@
+"""The problem of the arrivals seen so far, each as often as it came: its dual, and what it does on ties."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo.batches import POINTS, Evaluator
+from osilp_pyomo.convex_offline import ConcaveProblem, Rows, minimize_dual, projected_rows
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.history import History
+from osilp_pyomo.problem import FiniteLP
+from osilp_pyomo.sample_lp import peaks_of, solve_exact_sample, solve_sample
+from osilp_pyomo.stage_problems import StageSolver
+
+
+def resolve_sample(
+    evaluator: Evaluator, solver: StageSolver, history: History, budget: FloatArray, dual: FloatArray, view: str
+) -> tuple[FloatArray, FloatArray | None] | None:
+    """Dual (R,) of the sample problem on a budget, and the share (N, n) of each decision's range that it takes.
+
+    None where the sample problem has no solution; the price then stays what it was.
+    """
+    template = evaluator.template
+    floor = evaluator.point_floor if view == POINTS else evaluator.floor
+    fixed = history["fixed" if view != POINTS else "point_fixed"]
+    if len(fixed):
+        budget = budget - history.multiplicity @ fixed
+    if not template.linear:
+        return _concave(evaluator, solver, history, budget, floor, dual, view)
+    if template.own_rows:
+        return _with_own_rows(evaluator, history, budget, floor, view)
+    usage = history["points" if view == POINTS else "usage"]
+    count, width, resources = usage.shape
+    times = np.repeat(history.multiplicity, width)
+    lower, upper = history["lower"].ravel(), history["upper"].ravel()
+    solve = solve_exact_sample if view == POINTS else solve_sample
+    found = solve(
+        history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times, budget,
+        floor, dual,
+    )  # fmt: skip
+    if found is None:
+        return None
+    span = upper - lower
+    share = (found.x / times - lower) / np.where(span > 0, span, 1.0)
+    share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), np.nan)
+    return found.dual, share.reshape(count, width)
+
+
+def _concave(
+    evaluator: Evaluator,
+    solver: StageSolver,
+    history: History,
+    budget: FloatArray,
+    floor: FloatArray,
+    dual: FloatArray,
+    view: str,
+) -> tuple[FloatArray, None]:
+    """The dual of concave stages, each as often as it came."""
+    if view == POINTS:
+        raise OptionError("Resolve(exact=True) needs linear stages; use Resolve() with guard='pointwise'.")
+    batch = history.batch(evaluator)
+    rows = projected_rows(evaluator, batch)
+    times = history.multiplicity
+    problem = ConcaveProblem(evaluator, solver, batch, times)
+    found = minimize_dual(problem, Rows(rows.usage, budget, floor, rows.parts), dual, 1e-6)
+    return found.dual, None
+
+
+def _with_own_rows(
+    evaluator: Evaluator, history: History, budget: FloatArray, floor: FloatArray, view: str
+) -> tuple[FloatArray, None] | None:
+    """The same for stages with rows of their own: one LP of all of them; rows of grid points by exchange."""
+    template = evaluator.template
+    times = history.multiplicity
+    usage = history["points" if view == POINTS else "usage"]
+    count, width, resources = usage.shape
+    columns = usage.reshape(count * width, resources)
+    stretched = np.repeat(times, width)
+    own, limits = history["own"], -history["own_fixed"] * times[:, None]
+    rows = own.shape[1]
+    places = np.arange(count * width).reshape(count, 1, width)
+    numbers = np.arange(count * rows).reshape(count, rows, 1)
+    shape = (count, rows, width)
+    block = sparse.csr_array(
+        (own.ravel(), (np.broadcast_to(numbers, shape).ravel(), np.broadcast_to(places, shape).ravel())),
+        shape=(count * rows, count * width),
+    )
+    equality = np.tile([row.equality for row in template.own_rows], count)
+    core = FiniteLP(
+        True, history["rewards"].ravel(), 0.0, history["lower"].ravel() * stretched,
+        history["upper"].ravel() * stretched, np.zeros(count * width, dtype=bool), block,
+        np.where(equality, limits.ravel(), -np.inf), limits.ravel(),
+        [""] * (count * width), [""] * (count * rows),
+    )  # fmt: skip
+    model = HighsModel(core)
+    all_columns = np.arange(count * width)
+    waiting = np.ones(resources, dtype=bool)
+    chosen = np.arange(resources) if view != POINTS else np.flatnonzero(~np.isfinite(floor))
+    numbers_of: list[int] = []
+    scale = np.maximum(np.abs(budget), np.median(np.abs(budget))) + 1e-300
+    for _ in range(60):
+        if len(chosen):
+            low = np.where(np.isfinite(floor[chosen]), -np.inf, budget[chosen])
+            model.add_rows(all_columns, columns[:, chosen].T, low, budget[chosen])
+            numbers_of += chosen.tolist()
+            waiting[chosen] = False
+        found = model.solve()
+        if found.x is None or found.row_duals is None:
+            return None
+        excess = np.where(waiting, (found.x @ columns - budget) / scale, 0.0)
+        chosen = peaks_of(excess, 1e-7)[:40]
+        if not len(chosen):
+            break
+    dual = np.zeros(resources)
+    assert found.row_duals is not None
+    dual[numbers_of] = found.row_duals[count * rows :]
+    return np.maximum(dual, floor), None

@@ -1,0 +1,216 @@
+"""Runs: what a policy did with many arrivals, and how good that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from osilp_pyomo.audit import audit_points
+from osilp_pyomo.batches import Evaluator, ResourceGroup
+from osilp_pyomo.controller import REASONS, Controller
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.results import FamilyMap, Result
+from osilp_pyomo.templates import Arrivals, StageFamily
+
+
+@dataclass(frozen=True)
+class Regret:
+    """How much less a run earned than a benchmark, which is named.
+
+    ``relative`` is a share of the benchmark's size. A negative regret means that the run broke rows that the benchmark
+    keeps, or that the benchmark is a problem with more rows than the run was held to.
+    """
+
+    value: float
+    relative: float
+    benchmark: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.6g} ({self.relative:.4%}) against {self.benchmark}"
+
+
+@dataclass(frozen=True, eq=False)
+class RowUse:
+    """How far one row was kept at the points of the grid.
+
+    ``share`` is the share of those points that are overrun; ``relative`` divides by max(|b(u)|, median |b|).
+    """
+
+    name: str
+    violation: float
+    relative: float
+    worst_index: Any
+    share: float
+
+
+class Run:
+    """What a policy did with many arrivals.
+
+    Attributes
+    ----------
+    decisions : Series, or DataFrame for several variables
+        On the index of the data; ``wanted`` is what the prices asked for.
+    reasons, rewards : Series
+        Why ("priced", "tie", "guard", "null") and what each decision earned.
+    objective : float
+        The model's objective at the decisions.
+    price
+        The last price, a measure on the index.
+    remaining : Series
+        What is left of each resource against its test function.
+    policy, guard, seconds
+        What was run, and how long it took.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        arrivals: Arrivals,
+        frames: tuple[pd.DataFrame, pd.DataFrame],
+        reasons: FloatArray,
+        rewards: FloatArray,
+        seconds: float,
+        projected: bool,
+    ) -> None:
+        template, index = evaluator.template, arrivals.index
+        self._evaluator, self._arrivals, self._projected = evaluator, arrivals, projected
+        self._taken = frames[0].to_numpy()
+        self._point_remaining = controller.point_remaining
+        single = len(template.decisions) == 1 and not template.decisions[0].key
+        self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
+        self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
+        self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
+        self.rewards = pd.Series(rewards, index=index, name="reward")
+        self.objective = float(rewards.sum()) + template.offset
+        self.sense = "maximize" if template.maximize else "minimize"
+        self.policy, self.guard = repr(controller.policy), controller.guard
+        self.price, self.remaining = controller.price, controller.remaining
+        self.dual = controller.dual
+        self.seconds = seconds
+
+    @cached_property
+    def uses(self) -> tuple[RowUse, ...]:
+        """How far each semi-infinite row was kept at the points of the grid; nothing for projected arrivals."""
+        if self._projected:
+            return ()
+        return tuple(self._use(number) for number in range(len(self._evaluator.template.families)))
+
+    def _use(self, number: int) -> RowUse:
+        evaluator, family = self._evaluator, self._evaluator.template.families[number]
+        groups = [group for group in evaluator.groups if group.family == number]
+        excess = np.max([-self._point_remaining[group.points] for group in groups], axis=0)
+        limits = np.max([np.abs(evaluator.limit(group)) for group in groups], axis=0)
+        scale = np.maximum(limits, np.median(limits))
+        scale = np.where(scale > 0, scale, 1.0)
+        # What rounding leaves of a budget that was used up is no violation.
+        excess = np.where(excess > 1e-10 * scale, excess, np.minimum(excess, 0.0))
+        worst = int(np.argmax(excess))
+        return RowUse(
+            family.name,
+            max(0.0, float(excess[worst])),
+            max(0.0, float(np.max(excess / scale))),
+            family.domain.label(evaluator.points[number][worst]),
+            float(np.mean(excess > 0)),
+        )
+
+    def _by_row(self, name: str) -> Any:
+        entries = {use.name: getattr(use, name) for use in self.uses}
+        if not entries:
+            return None
+        return next(iter(entries.values())) if len(entries) == 1 else FamilyMap(entries)
+
+    @property
+    def violation(self) -> Any:
+        """Largest overrun of a semi-infinite row at a grid point; keyed by row where there are several."""
+        return self._by_row("violation")
+
+    @property
+    def relative_violation(self) -> Any:
+        """Largest overrun relative to max(|b(u)|, median |b|)."""
+        return self._by_row("relative")
+
+    @property
+    def worst_index(self) -> Any:
+        """Where a row is overrun most, or comes nearest to it."""
+        return self._by_row("worst_index")
+
+    @cached_property
+    def violation_between(self) -> Any:
+        """Largest overrun on points other than those of the grid, which no guard looked at; found when asked for."""
+        found = {
+            family.name: self._between(number, family)
+            for number, family in enumerate(self._evaluator.template.families)
+        }
+        return next(iter(found.values())) if len(found) == 1 else FamilyMap(found)
+
+    def _between(self, number: int, family: StageFamily) -> float:
+        evaluator = self._evaluator
+        points = audit_points(family.domain, len(self._arrivals), None)
+        use = evaluator.at_points(family, self._arrivals, self._taken, points)
+        groups = [group for group in evaluator.groups if group.family == number]
+        return max(0.0, *(float(np.max(group.sign * (use - evaluator.limit(group, points)))) for group in groups))
+
+    @cached_property
+    def test_violation(self) -> float:
+        """The paper's v: the largest <u, Ax - b> over u = Phi w, w >= 0, |u| = 1, an average over the index.
+
+        That is the norm of the projection of Ax - b on the cone of Phi, by NNLS, with the quadrature weights as the
+        measure; the largest over rows. It can read zero while single points are overrun.
+        """
+        if self._projected:
+            return float("nan")
+        return max(0.0, *(self._tested(group) for group in self._evaluator.groups))
+
+    def _tested(self, group: ResourceGroup) -> float:
+        excess = -self._point_remaining[group.points]
+        if group.family is None:
+            return float(abs(excess[0]) if group.equality else excess[0])
+        grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
+        weights = np.sqrt(np.maximum(grid.weights, 0.0) / grid.weights.sum())
+        excess = weights * excess[: len(grid)]
+        if functionals.atomic:
+            return float(np.linalg.norm(np.maximum(excess, 0.0)))
+        left = weights[:, None] * functionals.basis.evaluate(grid.domain, grid.points)
+        solution, _ = nnls(left, excess)
+        return float(np.linalg.norm(left @ solution))
+
+    def regret(self, benchmark: Result) -> Regret:
+        """How much less this run earned than an offline optimum; ``benchmark`` is a result of ``solve_offline``."""
+        if not isinstance(benchmark, Result):
+            raise OptionError(
+                "regret: the benchmark must be a Result, such as program.solve_offline() (got "
+                f"{type(benchmark).__name__})."
+            )
+        sign = 1.0 if self.sense == "maximize" else -1.0
+        value = sign * (benchmark.objective - self.objective)
+        size = abs(benchmark.objective)
+        names = {"exchange": "R*_T (exact over the continuum)", "projected": "R*_Phi (on the test functions)"}
+        return Regret(value, value / size if size > 0 else np.nan, names.get(benchmark.method, benchmark.method))
+
+    def __str__(self) -> str:
+        counts = self.reasons.value_counts()
+        told = ", ".join(f"{counts[reason]} {reason}" for reason in REASONS if reason in counts)
+        lines = [
+            f"{self.policy}, guard {self.guard}: {len(self.reasons)} arrivals in {self.seconds:.2f} s",
+            f"  objective  {self.objective:.10g} ({self.sense})",
+            f"  decisions  {told}",
+        ]
+        for use in self.uses:
+            lines.append(
+                f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({use.relative:.2%} of its limit, "
+                f"{use.share:.1%} of the points), worst at {use.worst_index}"
+            )
+        if self.uses:
+            lines.append(
+                f"             {self.test_violation:.3g} against the span of the test functions (the paper's v)"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,121 @@
+"""Linear arrivals, all known at once, as a semi-infinite LP in arrays: the offline problem without a Pyomo model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo.batches import Evaluator
+from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
+from osilp_pyomo.templates import CONSTANT, Arrivals, Multiplied, StageFamily, StageTemplate
+
+
+class DecisionNames(Sequence[str]):
+    """Names of decisions, made one by one: "x @ 17"."""
+
+    def __init__(self, template: StageTemplate, index: Any) -> None:
+        self._labels = [str(label) for label in template.decisions]
+        self._index = index
+
+    def __len__(self) -> int:
+        return len(self._labels) * len(self._index)
+
+    def __getitem__(self, k: Any) -> Any:
+        arrival, decision = divmod(range(len(self))[k], len(self._labels))
+        return f"{self._labels[decision]} @ {self._index[arrival]}"
+
+
+def stage_lp(evaluator: Evaluator, arrivals: Arrivals) -> SemiInfiniteLP:
+    """The problem of all arrivals: T n columns, the stages' own rows, rows over all stages, and the families."""
+    template = evaluator.template
+    count, width = len(arrivals), len(template.decisions)
+    names = DecisionNames(template, arrivals.index)
+    cost, earned = template.numbers(template.objective, arrivals)
+    matrix, lower, upper, row_names = _ordinary_rows(template, arrivals)
+    core = FiniteLP(
+        template.maximize,
+        cost.ravel(),
+        template.offset + float(earned.sum()),
+        template.limits(template.lower, -np.inf, arrivals).ravel(),
+        template.limits(template.upper, np.inf, arrivals).ravel(),
+        np.tile(template.integer, count),
+        matrix,
+        lower,
+        upper,
+        names,
+        row_names,
+    )
+    columns = np.arange(count, dtype=np.int64) * width
+    return SemiInfiniteLP(core, tuple(_family(family, arrivals, columns, names) for family in template.families))
+
+
+def _family(family: StageFamily, arrivals: Arrivals, columns: Any, names: Sequence[str]) -> Family:
+    groups = [term.group(arrivals, columns + term.function) for term in family.terms if term.function != CONSTANT]
+    moved = []
+    for term in family.terms:
+        if term.function == CONSTANT:
+            group = term.group(arrivals, np.zeros(len(arrivals), dtype=np.int64))
+            moved.append(TermGroup(Multiplied(group.kernel, -1.0), group.slots, group.columns))
+    limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
+    return Family(family.name, family.domain, TracedRows(_merged(groups), *limits), names)
+
+
+def _merged(groups: list[TermGroup]) -> list[TermGroup]:
+    """Groups that each hold a column once: the rest of the package adds up blocks by assigning them."""
+    by_column: dict[int, list[TermGroup]] = {}
+    for group in groups:
+        by_column.setdefault(int(group.columns[0]), []).append(group)
+    result = []
+    for same in by_column.values():
+        if len(same) == 1:
+            result.append(same[0])
+            continue
+        sizes = [len(group.slots) for group in same]
+        slots = tuple(slot for group in same for slot in group.slots)
+        result.append(TermGroup(_Summed(tuple(group.kernel for group in same), tuple(sizes)), slots, same[0].columns))
+    return result
+
+
+class _Summed:
+    """The sum of kernels whose slots stand one after the other."""
+
+    def __init__(self, kernels: tuple[Any, ...], sizes: tuple[int, ...]) -> None:
+        self.kernels, self.sizes = kernels, sizes
+
+    def __call__(self, slots: Sequence[Any], coordinates: Sequence[Any]) -> Any:
+        total, first = 0.0, 0
+        for kernel, size in zip(self.kernels, self.sizes, strict=True):
+            total = total + kernel(slots[first : first + size], coordinates)
+            first += size
+        return total
+
+
+def _ordinary_rows(template: StageTemplate, arrivals: Arrivals) -> tuple[Any, Any, Any, list[str]]:
+    count, width = len(arrivals), len(template.decisions)
+    blocks: list[Any] = []
+    lower: list[Any] = []
+    upper: list[Any] = []
+    names: list[str] = []
+    for row in template.rows:
+        coefficients, constants = template.numbers(row.terms, arrivals)
+        blocks.append(sparse.csr_array(coefficients.reshape(1, -1)))
+        constant = float(constants.sum())
+        lower.append([-np.inf if row.lower is None else row.lower - constant])
+        upper.append([np.inf if row.upper is None else row.upper - constant])
+        names.append(row.name)
+    places = np.arange(count * width).reshape(count, width)
+    for each in template.own_rows:
+        coefficients, constants = template.numbers(each.terms, arrivals)
+        own = np.repeat(np.arange(count), width)
+        blocks.append(sparse.csr_array((coefficients.ravel(), (own, places.ravel())), shape=(count, count * width)))
+        lower.append(-constants if each.equality else np.full(count, -np.inf))
+        upper.append(-constants)
+        names += [f"{each.name} @ {name}" for name in arrivals.index]
+    if not blocks:
+        return sparse.csr_array((0, count * width)), np.empty(0), np.empty(0), []
+    matrix = sparse.csr_array(sparse.vstack(blocks))
+    matrix.eliminate_zeros()
+    return matrix, np.concatenate(lower), np.concatenate(upper), names

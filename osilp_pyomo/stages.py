@@ -1,0 +1,683 @@
+"""From a Pyomo model to the template that all its stages share; the model is read and never changed.
+
+Objective and rows are split into terms; each term belongs to the stage of its variables and Params, or to none
+(then it is part of a right-hand side, a total over the horizon). The terms of one stage become kernels whose slots
+are filled from the data of an arrival; all other stages must have the same kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
+from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.expr import relational_expr as relational
+from pyomo.core.expr.visitor import identify_variables
+
+from osilp_pyomo.agreement import refuse_other_trace
+from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.errors import ModelError
+from osilp_pyomo.expressions import CannotCompileError, compiled, group_terms, shape_of, source_of
+from osilp_pyomo.indices import domain_of
+from osilp_pyomo.linear import LinearTerms, leaves, linear_terms, number_of, short_text, times
+from osilp_pyomo.membership import Membership
+from osilp_pyomo.problem import TracedRows
+from osilp_pyomo.profiles import Profile
+from osilp_pyomo.relations import reads_as_lower
+from osilp_pyomo.separation import NotSeparableError, separate
+from osilp_pyomo.templates import (
+    CONSTANT,
+    Allowed,
+    Arrivals,
+    CurveForm,
+    Field,
+    Label,
+    MixedTerm,
+    OwnRow,
+    StageFamily,
+    StageFunction,
+    StageRow,
+    StageTemplate,
+    Term,
+)
+from osilp_pyomo.tracing import active_objective, ordinary_constraints, refuse_foreign_components
+
+
+@dataclass(frozen=True, eq=False)
+class ReadModel:
+    """The template of a model's stages, the data of its own arrivals, and the components of its families."""
+
+    template: StageTemplate
+    arrivals: Arrivals
+    components: dict[str, str]
+
+
+@dataclass
+class _Split:
+    """Terms of a row: by stage those that hold a decision or data of the stage, and those of no stage.
+
+    A stage's entry is (coefficient, function); function is a variable, an expression, or None for a constant.
+    """
+
+    by_stage: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
+    mixed: dict[int, list[Any]] = field(default_factory=dict)
+    shared: list[Any] = field(default_factory=list)
+
+    def add(self, stage: int, coefficient: Any, function: Any) -> None:
+        self.by_stage.setdefault(stage, []).append((coefficient, function))
+
+
+def read_stages(model: Any, stages: Any) -> ReadModel:
+    """Read a model as an online program."""
+    with PauseGC():
+        return _Reader(model, stages).read()
+
+
+class _Reader:
+    """Reads one model; holds what is found on the way."""
+
+    def __init__(self, model: Any, stages: Any) -> None:
+        refuse_foreign_components(model)
+        self.model = model
+        self.places = Membership(model, stages)
+        self.places.discover()
+        self.count = len(self.places.stages)
+        if self.count < 2:
+            raise ModelError(
+                f"compile_online: there must be at least two example stages, so that data of a stage can be told from "
+                f"shared data (got {self.count}); declare two or more, and horizon= for how many will come."
+            )
+        self.decisions: dict[tuple[str, tuple[Any, ...]], int] = {}
+        self.variables: list[dict[int, Any]] = []  # for each decision: stage -> variable
+        self.fields: dict[tuple[str, tuple[Any, ...]], int] = {}
+        self.field_list: list[Field] = []
+        self.own: list[Any] = []  # own values of each field
+        self.functions: dict[Any, int] = {}
+        self.function_list: list[StageFunction] = []
+        self.texts: dict[str, str] = {}
+
+    # -- the model ---------------------------------------------------------------------------------
+
+    def read(self) -> ReadModel:
+        objective = active_objective(self.model)
+        families = list(semi_infinite_families(self.model))
+        constraints = list(ordinary_constraints(self.model))
+        self._find_decisions(objective, families, constraints)
+        objective_terms, offset = self._objective(objective)
+        stage_families = tuple(self._family(family) for family in families)
+        rows, own_rows = self._constraints(constraints)
+        if not stage_families and not rows:
+            raise ModelError(
+                "compile_online: nothing couples the stages: the model has no semi-infinite row and no ordinary row "
+                "over all stages; each arrival could be decided alone."
+            )
+        lower, upper, integer = self._bounds()
+        names = self._plain_names()
+        template = StageTemplate(
+            objective is not None and objective.sense == pyo.maximize,
+            tuple(Label(names[name], key) for name, key in self.decisions),
+            integer,
+            tuple(each if each.hidden else _renamed(each, names[each.label.name]) for each in self.field_list),
+            tuple(self.function_list),
+            objective_terms,
+            offset,
+            stage_families,
+            rows,
+            own_rows,
+            lower,
+            upper,
+            self.texts,
+        )
+        index = pd.Index(self.places.stages, name="stage", tupleize_cols=False)
+        own = tuple(CurveStack.of_tables(tuple(value)) if isinstance(value, list) else value for value in self.own)
+        components = {family.name: family.parent_component().name for family in families}
+        return ReadModel(template, Arrivals(own, index), components)
+
+    def _find_decisions(self, objective: Any, families: list[Any], constraints: list[Any]) -> None:
+        """The variables that are used, by stage; each stage must have the same ones."""
+        used: dict[int, Any] = {}
+        expressions = [] if objective is None else [objective.expr]
+        expressions += [constraint.expr for constraint in constraints]
+        for family in families:
+            if family.trace is None:
+                raise ModelError(
+                    f"SemiInfiniteConstraint '{family.name}': its rule is called at each point ({family.reason}), "
+                    "which holds for the declared stages only; online needs a rule that can be traced, written with "
+                    "Pyomo functions of the index."
+                )
+            expressions.append(family.trace)
+        for expression in expressions:
+            if expression.__class__ not in native_numeric_types:
+                for variable in identify_variables(expression, include_fixed=False):
+                    used.setdefault(id(variable), variable)
+        for variable in used.values():
+            if variable.model() is not self.model.model():
+                raise ModelError(
+                    f"The variable '{variable.name}' belongs to another model (a rule that names the model it was "
+                    "written for, and not its first argument, does that in a clone); use the rule's own model."
+                )
+            place = self.places.of(variable)
+            if place is None:
+                raise ModelError(
+                    f"compile_online: the variable '{variable.name}' has no stage; every decision must belong to one "
+                    "arrival. Fix it, or index it by the stages."
+                )
+            number = self.decisions.setdefault((place.name, place.key), len(self.decisions))
+            if number == len(self.variables):
+                self.variables.append({})
+            self.variables[number][place.stage] = variable
+        if not self.decisions:
+            raise ModelError("compile_online: the model has no free variable that is indexed by the stages.")
+        for (name, key), members in zip(self.decisions, self.variables, strict=True):
+            for number, stage in enumerate(self.places.stages):
+                if number not in members:
+                    raise ModelError(
+                        f"compile_online: stage {stage!r} has no free variable {Label(name, key)} in the objective or "
+                        "a row, where other stages have one; all stages must have the same decisions."
+                    )
+        for number, ((name, key), members) in enumerate(zip(self.decisions, self.variables, strict=True)):
+            self.functions[number] = number
+            self.function_list.append(StageFunction(str(Label(name, key)), None, (), (number,)))
+            for variable in members.values():
+                self.functions[id(variable)] = number
+
+    def _plain_names(self) -> dict[str, str]:
+        """Local names where they are unique among variables and data, else whole ones."""
+        whole = {name for name, _ in self.decisions} | {each.label.name for each in self.field_list if not each.hidden}
+        locals_: dict[str, list[str]] = {}
+        for name in whole:
+            locals_.setdefault(name.split(".")[-1], []).append(name)
+        return {name: name.split(".")[-1] if len(locals_[name.split(".")[-1]]) == 1 else name for name in whole}
+
+    # -- splitting ---------------------------------------------------------------------------------
+
+    def _split(self, parts: Sequence[tuple[int, Any]], what: str, placeholders: Mapping[int, int]) -> _Split:
+        """Split a sum of (sign, expression) into terms of stages."""
+        terms = LinearTerms()
+        for sign, expression in parts:
+            linear_terms(expression, what, sign, terms, keep_nonlinear=True)
+        result = _Split()
+        for variable, coefficient in terms.items():
+            place = self.places.of(variable)
+            assert place is not None
+            result.add(place.stage, coefficient, variable)
+        for constant in terms.constants:
+            stages = self._stages_of(constant)
+            if len(stages) > 1:
+                raise ModelError(self._across(what, constant))
+            if stages:
+                result.add(stages.pop(), constant, None)
+            else:
+                result.shared.append(constant)
+        for factor, node in terms.nonlinear:
+            stages = self._stages_of(node) | self._stages_of(factor)
+            if len(stages) > 1:
+                raise ModelError(self._across(what, node))
+            (stage,) = stages
+            try:
+                pairs = separate(node, placeholders)
+            except NotSeparableError:
+                result.mixed.setdefault(stage, []).append(times(factor, node))
+                continue
+            for a, h in pairs:
+                constant = h.__class__ in native_numeric_types
+                result.add(stage, times(times(factor, a), h) if constant else times(factor, a), None if constant else h)
+        return result
+
+    def _stages_of(self, expression: Any) -> set[int]:
+        found = set()
+        for leaf in leaves(expression):
+            if hasattr(leaf, "parent_component"):
+                place = self.places.of(leaf)
+                if place is not None and not (leaf.is_variable_type() and leaf.fixed):
+                    found.add(place.stage)
+        for curve in _curves(expression):
+            place = self.places.of(curve)
+            if place is not None:
+                found.add(place.stage)
+        return found
+
+    def _across(self, what: str, node: Any) -> str:
+        return (
+            f"{what}: the term {short_text(str(node))} joins several stages; online, objective and rows must be sums "
+            "of terms that each belong to one arrival."
+        )
+
+    def _terms(self, split: _Split, what: str, axes: Mapping[int, int], every_stage: bool = True) -> tuple[Term, ...]:
+        """The terms of a row as kernels that serve every stage."""
+        groups: dict[Any, dict[int, list[Any]]] = {}
+        order: dict[Any, int] = {}
+        for stage in range(self.count):
+            seen: dict[Any, int] = {}
+            for coefficient, function in split.by_stage.get(stage, ()):
+                number = CONSTANT if function is None else self._function(function, stage, what)
+                try:
+                    shape, slots = shape_of(coefficient, axes)
+                except CannotCompileError as error:
+                    raise ModelError(
+                        f"{what}: the coefficient {short_text(str(coefficient))} cannot be compiled ({error})."
+                    ) from None
+                key = (number, shape)
+                seen[key] = seen.get(key, -1) + 1
+                groups.setdefault((*key, seen[key]), {})[stage] = slots
+                order.setdefault((*key, seen[key]), number)
+        return tuple(self._term(key, members, what) for key, members in groups.items())
+
+    def _term(self, key: Any, members: dict[int, list[Any]], what: str) -> Term:
+        number, shape, _ = key
+        absent = [stage for stage in range(self.count) if stage not in members]
+        example = next(iter(members.values()))
+        literals: list[str | None] = []
+        slots: list[int | CurveStack] = []
+        for k in range(len(example)):
+            leaves_by_stage = {stage: found[k] for stage, found in members.items()}
+            literal, slot = self._slot(leaves_by_stage, absent, what)
+            literals.append(literal)
+            if slot is not None:
+                slots.append(slot)
+        stand_ins = [slot if isinstance(slot, CurveStack) else None for slot in slots]
+        source, _ = source_of(shape, literals, stand_ins)
+        if absent:
+            present = np.array([float(stage in members) for stage in range(self.count)])
+            source = f"(s[{len(slots)}] * ({source}))"
+            slots.append(self._hidden(present, what))
+        return Term(number, compiled(source), tuple(slots))
+
+    def _slot(self, found: dict[int, Any], absent: list[int], what: str) -> tuple[str | None, int | CurveStack | None]:
+        """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share."""
+        keys = {self._leaf_key(leaf, stage, what) for stage, leaf in found.items()}
+        if len(keys) == 1:
+            (kind, content) = keys.pop()
+            if kind == "number":
+                return _literal(content), None
+            if kind == "field":
+                return None, self._field(content, next(iter(found.values())))
+            return None, CurveStack.of_tables((next(iter(found.values())).curve_table(),))
+        if any(kind == "curve" for kind, _ in keys):
+            raise ModelError(f"{what}: the stages use different Profiles; index one Profile by the stages.")
+        values = np.full(self.count, np.nan)
+        for stage, leaf in found.items():
+            number = leaf if leaf.__class__ in native_numeric_types else leaf(exception=False)
+            values[stage] = np.nan if number is None else number
+        for stage in absent:
+            values[stage] = values[next(iter(found))]
+        return None, self._hidden(values, what)
+
+    def _leaf_key(self, leaf: Any, stage: int, what: str) -> tuple[str, Any]:
+        if leaf.__class__ in native_numeric_types:
+            return "number", float(leaf)
+        place = self.places.of(leaf)
+        curve = hasattr(leaf, "curve_table")
+        if place is None or leaf.is_variable_type():
+            if curve:
+                return "curve", id(leaf)
+            return "number", number_of(leaf, what)
+        if place.stage != stage:
+            raise ModelError(
+                f"{what}: a term of stage {self.places.stages[stage]!r} uses '{leaf.name}', the data of another stage; "
+                "each arrival may use its own data only."
+            )
+        return "field", (place.name, place.key)
+
+    def _field(self, key: tuple[str, tuple[Any, ...]], leaf: Any) -> int:
+        if key not in self.fields:
+            self.fields[key] = len(self.field_list)
+            owner = leaf.parent_component()
+            if isinstance(owner, Profile):
+                form = CurveForm(owner._knots, owner._kind, owner._outside, owner.dimension)
+                self.field_list.append(Field(Label(*key), curve=form))
+                self.own.append(self._own_curves(key, owner))
+            else:
+                self.field_list.append(Field(Label(*key), _default_of(owner), _allowed(owner)))
+                self.own.append(self._own_numbers(key, owner))
+        return self.fields[key]
+
+    def _own_data(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Iterable[tuple[int, Any]]:
+        """The members of a component, or of its fellows in the other blocks, by stage."""
+        owners = [owner]
+        block = owner.parent_block()
+        if block.parent_component().is_indexed() and key[0] != owner.name:
+            owners = [each.component(owner.local_name) for each in block.parent_component().values()]
+        for each in owners:
+            for index in each.index_set() if each.is_indexed() else [None]:
+                data = each[index] if each.is_indexed() else each
+                place = self.places.of(data)
+                if place is not None and (place.name, place.key) == key:
+                    yield place.stage, data
+
+    def _own_numbers(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Any:
+        values = np.full(self.count, np.nan)
+        for stage, data in self._own_data(key, owner):
+            number = data if data.__class__ in native_numeric_types else data(exception=False)
+            values[stage] = np.nan if number is None else number
+        return values
+
+    def _own_curves(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> list[Any]:
+        curves: list[Any] = [None] * self.count
+        for stage, data in self._own_data(key, owner):
+            curves[stage] = data._curve
+        return curves
+
+    def _hidden(self, values: Any, what: str) -> int:
+        self.field_list.append(Field(Label(f"constant {len(self.field_list)}"), hidden=True, row=what))
+        self.own.append(values)
+        return len(self.field_list) - 1
+
+    def _function(self, function: Any, stage: int, what: str) -> int:
+        """Number of a function of the decision; the same in all stages, apart from data."""
+        known = self.functions.get(id(function))
+        if known is not None:
+            return known
+        axes = {id(members[stage]): number for number, members in enumerate(self.variables)}
+        try:
+            shape, slots = shape_of(function, axes)
+        except CannotCompileError as error:
+            raise ModelError(f"{what}: the term {short_text(str(function))} cannot be compiled ({error}).") from None
+        keys = tuple(self._leaf_key(slot, stage, what) for slot in slots)
+        key = (shape, keys)
+        if key not in self.functions:
+            literals, fields = [], []
+            for (kind, content), leaf in zip(keys, slots, strict=True):
+                literals.append(_literal(content) if kind == "number" else None)
+                if kind == "field":
+                    fields.append(self._field(content, leaf))
+            source, _ = source_of(shape, literals, [None] * len(fields))
+            used = tuple(sorted({token for token in shape if isinstance(token, int)}))
+            self.functions[key] = len(self.function_list)
+            self.function_list.append(
+                StageFunction(
+                    self._neutral(str(function)), compiled(source), tuple(fields), used, shape, tuple(literals)
+                )
+            )
+        return self.functions[key]
+
+    def _refuse_missing(self, split: _Split, what: str) -> None:
+        """Refuse rows that hold some stages only."""
+        present = {
+            stage for stage, entries in split.by_stage.items() if any(function is not None for _, function in entries)
+        } | set(split.mixed)
+        for number, stage in enumerate(self.places.stages):
+            if number not in present:
+                held = self.places.stages[min(present)] if present else None
+                raise ModelError(
+                    f"{what}: it holds decisions of stage {held!r} but none of stage {stage!r}; online, the objective "
+                    "and every row that joins stages must hold all of them (rows over part of the past, ramps and "
+                    "running sums cannot be decided arrival by arrival)."
+                )
+
+    def _refuse_differing(self, split: _Split, what: str) -> None:
+        """Refuse functions of the decision that some stages have and others not."""
+        found = [
+            {self._function(h, stage, what): h for _, h in split.by_stage.get(stage, ()) if h is not None}
+            for stage in range(self.count)
+        ]
+        for stage in range(self.count):
+            for one, other in ((stage, 0), (0, stage)):
+                missing = [n for n in found[one] if n not in found[other] and n >= len(self.decisions)]
+                if missing:
+                    raise ModelError(
+                        f"{what}: stage {self.places.stages[one]!r} has the term "
+                        f"{short_text(str(found[one][missing[0]]))}, for which stage {self.places.stages[other]!r} has "
+                        "no fellow; constants inside a nonlinear term must be the same in all stages, or a mutable "
+                        "Param indexed by the stages."
+                    )
+
+    # -- objective and rows ------------------------------------------------------------------------
+
+    def _objective(self, objective: Any) -> tuple[tuple[Term, ...], float]:
+        if objective is None:
+            raise ModelError("compile_online: the model has no active objective.")
+        what = f"Objective '{objective.name}'"
+        split = self._split([(1, objective.expr)], what, {})
+        self._describe("objective", split)
+        self._refuse_differing(split, what)
+        return self._terms(split, what, {}), float(sum(number_of(constant, what) for constant in split.shared))
+
+    def _family(self, data: SemiInfiniteConstraintData) -> StageFamily:
+        owner = data.parent_component()
+        what = f"SemiInfiniteConstraint '{data.name}'"
+        domain = domain_of(data)
+        refuse_other_trace(data, domain)
+        axes = {id(placeholder): axis for axis, placeholder in enumerate(owner.placeholders)}
+        relation = data.trace
+        if isinstance(relation, relational.RangedExpression):
+            low, body, high = relation.args
+            parts, sign = [(1, body)], 1
+        else:
+            left, right = relation.args
+            sign = -1 if reads_as_lower(relation) else 1
+            parts, low, high = [(sign, left), (-sign, right)], None, None
+        split = self._split(parts, what, axes)
+        if self.places.of(data) is not None and len(split.by_stage) <= 1:
+            raise ModelError(
+                f"{what}: it is a row of one stage alone; online, a stage's own rows must be ordinary constraints. "
+                "Put points of the index into an ordinary Set, or let all stages share the row."
+            )
+        self._refuse_missing(split, what)
+        self._describe(data.name, split)
+        if split.mixed:
+            self._describe_mixed(data.name, split)
+        self._refuse_differing(split, what)
+        terms = self._terms(split, what, axes)
+        moved = [-constant for constant in split.shared]
+        if isinstance(relation, relational.RangedExpression):
+            limits = [self._limit([*_as_terms(limit), *moved], axes, what) for limit in (low, high)]
+        else:
+            limit = self._limit(moved, axes, what)
+            limits = [limit, None] if sign < 0 else [None, limit]
+        mixed = self._mixed(split, what, axes)
+        return StageFamily(data.name, domain, terms, TracedRows((), *limits), mixed)
+
+    def _limit(self, terms: list[Any], axes: Mapping[int, int], what: str) -> Any:
+        for term in terms:
+            if self._stages_of(term):
+                raise ModelError(f"{what}: a limit of a ranged row holds data of a stage ({short_text(str(term))}).")
+        try:
+            return group_terms([(0, "", term) for term in terms], axes, what)
+        except CannotCompileError as error:
+            raise ModelError(f"{what}: its right-hand side cannot be compiled ({error}).") from None
+
+    def _mixed(self, split: _Split, what: str, axes: Mapping[int, int]) -> tuple[MixedTerm, ...]:
+        result = []
+        first = split.mixed.get(0, [])
+        if any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):
+            raise ModelError(f"{what}: the stages have different numbers of terms that mix the index and the decision.")
+        dimension = len(axes)
+        for place in range(len(first)):
+            members: dict[int, list[Any]] = {}
+            shapes = set()
+            for stage in range(self.count):
+                joint = dict(axes)
+                joint.update({id(found[stage]): dimension + number for number, found in enumerate(self.variables)})
+                shape, slots = shape_of(split.mixed[stage][place], joint)
+                shapes.add(shape)
+                members[stage] = slots
+            if len(shapes) > 1:
+                raise ModelError(
+                    f"{what}: the term {short_text(str(first[place]))} has another form in other stages; use mutable "
+                    "Params indexed by the stages for what differs."
+                )
+            literals, kept = [], []
+            for k in range(len(members[0])):
+                literal, slot = self._slot({stage: found[k] for stage, found in members.items()}, [], what)
+                literals.append(literal)
+                if slot is not None:
+                    kept.append(slot)
+            source, _ = source_of(shapes.pop(), literals, [s if isinstance(s, CurveStack) else None for s in kept])
+            shape = shape_of(first[place], joint_axes(axes, self.variables, 0))[0]
+            result.append(
+                MixedTerm(
+                    self._neutral(str(first[place]), first[place]),
+                    shape,
+                    tuple(literals),
+                    compiled(source),
+                    tuple(kept),
+                )
+            )
+        return tuple(result)
+
+    def _constraints(self, constraints: list[Any]) -> tuple[tuple[StageRow, ...], tuple[OwnRow, ...]]:
+        rows: list[StageRow] = []
+        own: dict[tuple[str, tuple[Any, ...], int], tuple[bool, _Split]] = {}
+        for constraint in constraints:
+            what = f"Constraint '{constraint.name}'"
+            lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=False)
+            split = self._split([(1, body)], what, {})
+            holding = {s for s, entries in split.by_stage.items() if any(h is not None for _, h in entries)}
+            if len(holding) == 1:
+                self._own_row(constraint, lower, body, upper, next(iter(holding)), own)
+                continue
+            self._refuse_missing(split, what)
+            self._describe(constraint.name, split)
+            self._refuse_differing(split, what)
+            constant = sum(number_of(term, what) for term in split.shared)
+            limits = [None if limit is None else number_of(limit, what) - constant for limit in (lower, upper)]
+            rows.append(StageRow(constraint.name, self._terms(split, what, {}), limits[0], limits[1]))
+        return tuple(rows), self._own_rows(own)
+
+    def _own_row(self, constraint: Any, lower: Any, body: Any, upper: Any, stage: int, own: dict[Any, Any]) -> None:
+        """A row of one stage alone, as sums that are <= 0 or == 0."""
+        what = f"Constraint '{constraint.name}'"
+        place = self.places.of(constraint)
+        if place is None or place.stage != stage:
+            raise ModelError(
+                f"{what}: it holds decisions of stage {self.places.stages[stage]!r} only and is not indexed by the "
+                "stages, so other stages have no such row; index it by the stages."
+            )
+        equality = constraint.equality
+        sides = [(1, upper)] if equality else [(1, upper), (-1, lower)]
+        for sign, limit in sides:
+            if limit is None:
+                continue
+            split = self._split([(sign, body), (-sign, limit)], what, {})
+            for constant in split.shared:
+                split.add(stage, constant, None)
+            # One dictionary for all stages: row, side -> terms by stage.
+            merged = own.setdefault((place.name, place.key, sign), (equality, _Split()))[1]
+            merged.by_stage[stage] = split.by_stage.get(stage, [])
+
+    def _own_rows(self, own: Mapping[Any, tuple[bool, _Split]]) -> tuple[OwnRow, ...]:
+        result = []
+        for (name, key, _), (equality, split) in own.items():
+            what = f"Constraint '{Label(name, key)}'"
+            self._refuse_missing(split, what)
+            self._refuse_differing(split, what)
+            self._describe(f"own {Label(name, key)}", split)
+            result.append(OwnRow(str(Label(name, key)), self._terms(split, what, {}), equality))
+        return tuple(result)
+
+    def _bounds(self) -> tuple[Any, Any, Any]:
+        sides: list[list[Any]] = [[], []]
+        integer = []
+        for (name, key), members in zip(self.decisions, self.variables, strict=True):
+            what = f"Variable '{Label(name, key)}'"
+            kinds = {variable.is_continuous() for variable in members.values()}
+            if len(kinds) > 1:
+                raise ModelError(f"{what}: it is integer in some stages and not in others.")
+            integer.append(not kinds.pop())
+            for side, attribute in zip(sides, ("lower", "upper"), strict=True):
+                limits = {stage: getattr(variable, attribute) for stage, variable in members.items()}
+                missing = [stage for stage, limit in limits.items() if limit is None]
+                if missing and len(missing) < len(limits):
+                    raise ModelError(f"{what}: it has a {attribute} bound in some stages and none in others.")
+                split = _Split()
+                for stage, limit in limits.items():
+                    if limit is not None:
+                        split.add(stage, limit, None)
+                side.append(None if missing else self._terms(split, what, {}))
+                self.texts[f"{attribute} {Label(name, key)}"] = (
+                    "" if missing else self._neutral(str(limits[0]), limits[0])
+                )
+        return tuple(sides[0]), tuple(sides[1]), np.array(integer, dtype=bool)
+
+    # -- words -------------------------------------------------------------------------------------
+
+    def _describe(self, name: str, split: _Split) -> None:
+        """Keep the first stage's terms as text, with t in place of the stage."""
+        pieces = []
+        for coefficient, function in split.by_stage.get(0, ()):
+            if function is None:
+                pieces.append(str(coefficient))
+            elif coefficient.__class__ in native_numeric_types and coefficient == 1:
+                pieces.append(str(function))
+            else:
+                pieces.append(f"{_in_brackets(coefficient)}*{_in_brackets(function)}")
+        parts = [part for pair in split.by_stage.get(0, ()) for part in pair if part is not None]
+        self.texts[name] = self._neutral(" + ".join(pieces).replace("+ -", "- "), *parts)
+
+    def _describe_mixed(self, name: str, split: _Split) -> None:
+        found = split.mixed.get(0, [])
+        mixed = self._neutral(" + ".join(map(str, found)), *found)
+        self.texts[name] = " + ".join(part for part in (self.texts[name], mixed) if part)
+
+    def _neutral(self, text: str, *expressions: Any) -> str:
+        """A text about the first stage with t in its place, the stage's index written first."""
+        found: dict[str, str] = {}
+        for expression in expressions:
+            for leaf in [*leaves(expression), *_curves(expression)]:
+                place = self.places.of(leaf) if hasattr(leaf, "parent_component") else None
+                if place is not None:
+                    found[leaf.name] = f"{place.name}[{','.join(['t', *map(str, place.key)])}]"
+        for name in sorted(found, key=len, reverse=True):
+            text = text.replace(name, found[name])
+        return text
+
+
+def joint_axes(axes: Mapping[int, int], variables: Sequence[dict[int, Any]], stage: int) -> dict[int, int]:
+    """Axes of a mixed term: the coordinates of the index, then the decisions."""
+    joint = dict(axes)
+    joint.update({id(members[stage]): len(axes) + number for number, members in enumerate(variables)})
+    return joint
+
+
+def _as_terms(expression: Any) -> list[Any]:
+    return [expression]
+
+
+def _in_brackets(expression: Any) -> str:
+    text = str(expression)
+    return f"({text})" if " + " in text or " - " in text else text
+
+
+def _literal(number: float) -> str:
+    return repr(int(number) if float(number).is_integer() and abs(number) < 1e15 else float(number))
+
+
+def _renamed(each: Field, name: str) -> Field:
+    return Field(Label(name, each.label.key), each.default, each.allowed, each.curve, each.hidden, each.row)
+
+
+def _default_of(owner: Any) -> float | None:
+    default = owner.default()
+    return float(default) if default.__class__ in native_numeric_types else None
+
+
+def _allowed(owner: Any) -> Allowed:
+    domain = owner.domain
+    low, high = domain.bounds() if hasattr(domain, "bounds") else (None, None)
+    members = None
+    if domain.isfinite() and domain.isdiscrete():
+        members = frozenset(float(member) for member in domain if member.__class__ in native_numeric_types)
+    return Allowed(
+        -np.inf if low is None else float(low),
+        np.inf if high is None else float(high),
+        bool(domain.isdiscrete()),
+        members,
+    )
+
+
+def _curves(expression: Any) -> Iterable[Any]:
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if node.__class__ in native_numeric_types or not node.is_expression_type():
+            continue
+        if hasattr(node, "curve"):
+            yield node.curve
+        stack.extend(node.args)

@@ -1,0 +1,361 @@
+"""A stage as data: what any arrival brings, may decide, earns and uses.
+
+All stages of an online program have one form, filled with other data theta_t::
+
+    earn   sum_k f_k(theta) h_k(x, theta)
+    use    sum_k a_k(u, theta) h_k(x, theta)   of a resource at every point u of an index,
+           sum_k a_k(theta) h_k(x, theta)      of an ordinary resource,
+    with   lower(theta) <= x <= upper(theta)   and the stage's own rows.
+
+The first functions h_k are the decisions themselves, so a linear stage has no others. Only the a_k depend on u:
+evaluating and projecting them is one vectorised pass over arrivals and points, whatever x will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.problem import Kernel, TermGroup, TracedRows
+
+# The function of a term that does not depend on the decision.
+CONSTANT = -1
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name of the user's model: a component and, where it has more indices than the stage, the rest of them."""
+
+    name: str
+    key: tuple[Any, ...] = ()
+
+    @property
+    def column(self) -> Any:
+        """How it is called in a frame: the name, or a tuple that begins with it."""
+        return (self.name, *self.key) if self.key else self.name
+
+    def __str__(self) -> str:
+        return f"{self.name}[{','.join(map(str, self.key))}]" if self.key else self.name
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Which numbers a Param may hold, from its ``within=``."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    whole: bool = False
+    members: frozenset[float] | None = None
+
+    def bad(self, values: FloatArray) -> Any:
+        """Which of the values are not allowed."""
+        wrong = (values < self.lower) | (values > self.upper)
+        if self.whole:
+            wrong |= values != np.round(values)
+        if self.members is not None:
+            wrong |= ~np.isin(values, list(self.members))
+        return wrong
+
+    def __str__(self) -> str:
+        if self.members is not None:
+            return f"{{{', '.join(f'{member:g}' for member in sorted(self.members))}}}"
+        return f"{'whole numbers in ' if self.whole else ''}[{self.lower:g}, {self.upper:g}]"
+
+
+@dataclass(frozen=True, eq=False)
+class CurveForm:
+    """How values of a Profile are read when they come as an array: at these knots."""
+
+    knots: tuple[FloatArray, ...] | None
+    kind: str
+    outside: str
+    dimension: int
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """One piece of an arrival's data: a number, or a curve over the index.
+
+    A hidden field holds constants that differ between the stages of the model without being a mutable Param; no one
+    could give them for a new arrival. ``row`` then says where they stand.
+    """
+
+    label: Label
+    default: float | None = None
+    allowed: Allowed = Allowed()
+    curve: CurveForm | None = None
+    hidden: bool = False
+    row: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Data of some arrivals: for each field an array (B,) or a stack of B curves."""
+
+    values: tuple[Any, ...]
+    index: pd.Index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def part(self, at: slice) -> Arrivals:
+        """Some of the arrivals."""
+        return Arrivals(tuple(value[at] for value in self.values), self.index[at])
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A summand a(u, theta) h(x, theta) of a row: the kernel of a, the data of its slots, the number of h."""
+
+    function: int
+    kernel: Kernel
+    slots: tuple[int | CurveStack, ...]
+
+    def values(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
+        """Its coefficient a for each arrival, something that broadcasts to (B, m)."""
+        filled: list[Any] = []
+        for slot in self.slots:
+            value = arrivals.values[slot] if isinstance(slot, int) else slot
+            filled.append(value[:, None] if isinstance(value, np.ndarray) else value)
+        return self.kernel(filled, coordinates)
+
+    def group(self, arrivals: Arrivals, columns: Any) -> TermGroup:
+        """The same term as a group of columns of an LP."""
+        slots = tuple(
+            arrivals.values[slot] if isinstance(slot, int) else slot.repeated(len(arrivals)) for slot in self.slots
+        )
+        return TermGroup(self.kernel, slots, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class StageFunction:
+    """A function h(x, theta) of the decision: its text, its kernel on the decisions, and what it depends on.
+
+    ``derivatives`` maps an axis to the source of (h, h', h'') along it; none for a bare decision.
+    """
+
+    text: str
+    kernel: Kernel | None
+    slots: tuple[int, ...]
+    axes: tuple[int, ...]
+    shape: tuple[Any, ...] = ()
+    literals: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTerm:
+    """A term g(u, x, theta) that cannot be taken apart into functions of u times functions of x."""
+
+    text: str
+    shape: tuple[Any, ...]
+    literals: tuple[str | None, ...]
+    kernel: Kernel
+    slots: tuple[int | CurveStack, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StageFamily:
+    """A semi-infinite row that every arrival uses; ``limits`` gives its right-hand sides, totals of the horizon."""
+
+    name: str
+    domain: Domain
+    terms: tuple[Term, ...]
+    limits: TracedRows
+    mixed: tuple[MixedTerm, ...] = ()
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """1 for an upper limit, -1 for a lower one."""
+        return tuple(sign for sign, limit in ((1, self.limits.upper), (-1, self.limits.lower)) if limit is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class StageRow:
+    """An ordinary row that every arrival uses, with limits for the whole horizon."""
+
+    name: str
+    terms: tuple[Term, ...]
+    lower: float | None
+    upper: float | None
+
+    @property
+    def equality(self) -> bool:
+        """Whether it holds with ``==``."""
+        return self.lower is not None and self.lower == self.upper
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRow:
+    """A row of one stage alone, a part of X: the sum of its terms is <= 0, or == 0."""
+
+    name: str
+    terms: tuple[Term, ...]
+    equality: bool
+
+
+@dataclass(frozen=True, eq=False)
+class StageTemplate:
+    """The form that all stages share."""
+
+    maximize: bool
+    decisions: tuple[Label, ...]
+    integer: Any  # (n,) bool
+    fields: tuple[Field, ...]
+    functions: tuple[StageFunction, ...]
+    objective: tuple[Term, ...]
+    offset: float
+    families: tuple[StageFamily, ...]
+    rows: tuple[StageRow, ...]
+    own_rows: tuple[OwnRow, ...]
+    lower: tuple[tuple[Term, ...] | None, ...]
+    upper: tuple[tuple[Term, ...] | None, ...]
+    texts: dict[str, str]
+
+    @property
+    def linear(self) -> bool:
+        """Whether f, g and the stage's own rows are linear in the decision."""
+        return len(self.functions) == len(self.decisions) and not any(family.mixed for family in self.families)
+
+    @cached_property
+    def options(self) -> bool:
+        """Whether a stage chooses at most one of several options: 0 <= x <= 1 and one row sum(x) <= 1."""
+        if len(self.own_rows) != 1 or not self.linear or len(self.decisions) < 2:
+            return False
+        (row,) = self.own_rows
+        if row.equality or any(term.slots for term in row.terms):
+            return False
+        found = {term.function: _constant((term,)) for term in row.terms}
+        if found != {**dict.fromkeys(range(len(self.decisions)), 1.0), CONSTANT: -1.0}:
+            return False
+        lower = [_constant(terms) for terms in self.lower]
+        upper = [np.inf if terms is None else _constant(terms) for terms in self.upper]
+        return all(low == 0 for low in lower) and all(high is not None and high >= 1 for high in upper)
+
+    @cached_property
+    def hidden(self) -> Field | None:
+        """A field that no one could give for a new arrival."""
+        return next((field for field in self.fields if field.hidden), None)
+
+    def rescaled(self, share: float) -> StageTemplate:
+        """The same stages with all limits of the horizon multiplied."""
+        families = tuple(
+            replace(
+                family,
+                limits=TracedRows((), *(_scaled(side, share) for side in (family.limits.lower, family.limits.upper))),
+            )
+            for family in self.families
+        )
+        rows = tuple(
+            replace(
+                row,
+                lower=None if row.lower is None else share * row.lower,
+                upper=None if row.upper is None else share * row.upper,
+            )
+            for row in self.rows
+        )
+        return replace(self, families=families, rows=rows)
+
+    def numbers(self, terms: Sequence[Term], arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        """Coefficients (B, K) of the functions, and the constants (B,), of a row without index."""
+        result, constants = np.zeros((len(arrivals), len(self.functions))), np.zeros(len(arrivals))
+        for term in terms:
+            values = np.asarray(term.values(arrivals, ()), dtype=float).reshape(-1)
+            if term.function == CONSTANT:
+                constants += values
+            else:
+                result[:, term.function] += values
+        return result, constants
+
+    def limits(self, sides: Sequence[tuple[Term, ...] | None], none: float, arrivals: Arrivals) -> FloatArray:
+        """Bounds of the decisions (B, n)."""
+        result = np.full((len(arrivals), len(sides)), none)
+        for j, terms in enumerate(sides):
+            if terms is not None:
+                result[:, j] = self.numbers(terms, arrivals)[1]
+        return result
+
+    def on_points(
+        self, family: StageFamily, arrivals: Arrivals, points: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Use of a family at points: coefficients (B, K, M) of the functions, and constants (B, M) or None."""
+        count, coordinates = len(arrivals), [points[None, :, axis] for axis in range(points.shape[1])]
+        shape = (count, len(points))
+        result: FloatArray | None = None
+        constants: FloatArray | None = None
+        with np.errstate(all="ignore"):
+            for term in family.terms:
+                values = term.values(arrivals, coordinates)
+                if term.function == CONSTANT:
+                    constants = np.broadcast_to(values, shape) + (0.0 if constants is None else constants)
+                elif result is None and len(self.functions) == 1 and np.shape(values) == shape:
+                    result = np.asarray(values, dtype=float)[:, None, :]
+                else:
+                    if result is None:
+                        result = np.zeros((count, len(self.functions), len(points)))
+                    result[:, term.function] += values
+        if result is None:
+            result = np.zeros((count, len(self.functions), len(points)))
+        self._refuse_infinite(family, result, arrivals, points)
+        if constants is not None:
+            self._refuse_infinite(family, constants[:, None], arrivals, points)
+        return result, constants
+
+    def _refuse_infinite(self, family: StageFamily, values: FloatArray, arrivals: Arrivals, points: FloatArray) -> None:
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):
+                return
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            arrival, function, point = bad[0]
+            raise DataError(
+                f"SemiInfiniteConstraint '{family.name}': the coefficient of {self.functions[function].text} is "
+                f"{values[arrival, function, point]} at {family.domain.describe(points[point])} for the arrival "
+                f"{arrivals.index[arrival]!r}; keep the row finite for its data."
+            )
+
+    def values(self, arrivals: Arrivals, x: FloatArray) -> FloatArray:
+        """The functions h (B, K) at decisions x (B, n)."""
+        if len(self.functions) == len(self.decisions):
+            return x
+        columns = [x[:, j] for j in range(x.shape[1])]
+        result = np.empty((len(x), len(self.functions)))
+        with np.errstate(all="ignore"):
+            for k, function in enumerate(self.functions):
+                result[:, k] = (
+                    columns[k]
+                    if function.kernel is None
+                    else function.kernel([arrivals.values[slot] for slot in function.slots], columns)
+                )
+        return result
+
+
+def _constant(terms: Sequence[Term] | None) -> float | None:
+    """The number that terms without data add up to; None where they have data."""
+    if terms is None or any(term.slots for term in terms):
+        return None
+    return float(sum(np.asarray(term.kernel((), ())) for term in terms))
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """A kernel times a number."""
+
+    kernel: Kernel
+    factor: float
+
+    def __call__(self, slots: Sequence[Any], coordinates: Sequence[FloatArray]) -> Any:
+        return self.factor * self.kernel(slots, coordinates)
+
+
+def _scaled(groups: tuple[TermGroup, ...] | None, share: float) -> tuple[TermGroup, ...] | None:
+    if groups is None:
+        return None
+    return tuple(replace(group, kernel=Multiplied(group.kernel, share)) for group in groups)

@@ -1,0 +1,83 @@
+"""Prices to begin with: from an offline result, from past arrivals, or from another controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from osilp_pyomo.batches import POINTS, Evaluator
+from osilp_pyomo.controller import Controller
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.history import History, keys_of
+from osilp_pyomo.prices import Price
+from osilp_pyomo.resampling import resolve_sample
+from osilp_pyomo.results import Result
+from osilp_pyomo.stage_problems import StageSolver
+from osilp_pyomo.templates import Arrivals
+
+
+def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str, read: Any, horizon: int) -> FloatArray:
+    """A dual in the coordinates of a policy from whatever the user has."""
+    if isinstance(source, Controller):
+        if source.policy.view != view or len(source.dual) != _size(evaluator, view):
+            raise OptionError("warm_start: the other controller prices other resources; give its price instead.")
+        return source.dual
+    if isinstance(source, pd.DataFrame):
+        return _from_arrivals(evaluator, solver, read(source), view, horizon)
+    if isinstance(source, Result):
+        source = source.price
+    prices = [source] if isinstance(source, Price) else list(source.values()) if hasattr(source, "values") else None
+    if prices is None or not all(isinstance(price, Price) for price in prices):
+        raise OptionError(
+            "warm_start must be a price, a Result, a DataFrame of past arrivals or a Controller (got "
+            f"{type(source).__name__})."
+        )
+    return _from_prices(evaluator, {price.family: price for price in prices}, view)
+
+
+def _size(evaluator: Evaluator, view: str) -> int:
+    return evaluator.point_resources if view == POINTS else evaluator.resources
+
+
+def _from_arrivals(
+    evaluator: Evaluator, solver: StageSolver, arrivals: Arrivals, view: str, horizon: int
+) -> FloatArray:
+    """The dual of the offline problem of past arrivals with the program's budget an arrival."""
+    history = History(view == POINTS)
+    batch = evaluator.batch(arrivals)
+    history.add(batch, keys_of(batch))
+    total = evaluator.point_total if view == POINTS else evaluator.total
+    found = resolve_sample(evaluator, solver, history, total * len(arrivals) / horizon, np.zeros(len(total)), view)
+    if found is None:
+        raise OptionError("warm_start: the offline problem of these arrivals has no solution.")
+    return found[0]
+
+
+def _from_prices(evaluator: Evaluator, prices: dict[str, Price], view: str) -> FloatArray:
+    """The dual whose density comes nearest to a price, as the test functions (or grid points) see it."""
+    sense = 1.0 if evaluator.template.maximize else -1.0
+    result = np.zeros(_size(evaluator, view))
+    for group in evaluator.groups:
+        if group.family is None or group.name not in prices:
+            continue
+        price = prices[group.name]
+        masses = np.maximum(sense * group.sign * price.masses, 0.0)
+        if not len(masses):
+            continue
+        grid, functionals = evaluator.grids[group.family], evaluator.functionals[group.family]
+        if view == POINTS:
+            nearest = [
+                int(np.argmin(np.abs((grid.points - point) / grid.domain.width).sum(axis=1))) for point in price.points
+            ]
+            np.add.at(result, group.points.start + np.array(nearest), masses)
+            continue
+        at_price = functionals.basis.evaluate(grid.domain, price.points)
+        at_grid = functionals.basis.evaluate(grid.domain, grid.points)
+        gram = at_grid.T @ np.asarray(functionals.matrix @ np.eye(len(functionals)))
+        duals, _ = nnls(gram, at_price.T @ masses)
+        result[group.projected] = duals * evaluator.masses[group.family] * evaluator.unit[group.projected]
+    return result

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.errors import DataError, ModelError, OsilpError
+from osilp_pyomo.errors import DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family, TracedRows
@@ -93,9 +93,13 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
     placeholders = data.parent_component().placeholders
     stand_ins: dict[int, float] = {}
     # Terms are walked one by one: fewer points where there are many.
-    for point in _test_points(domain, 4 if len(data.trace.args[0].args) < _CHECKED_TERMS else 1):
+    terms = max(len(getattr(side, "args", ())) for side in data.trace.args)
+    for point in _test_points(domain, 4 if terms < _CHECKED_TERMS else 1):
         try:
             relation = data.at(*map(float, point))
+        except DeclarationError:
+            # A Profile that has no values yet: there is nothing to compare with.
+            return
         except OsilpError:
             raise
         except (ArithmeticError, ValueError):
@@ -107,6 +111,8 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
         try:
             traced = _sides(data.trace, at_point, stand_ins, rng)
             called = _sides(relation, {}, stand_ins, rng)
+        except DeclarationError:
+            return
         except (ArithmeticError, ValueError):
             continue
         if len(traced) != len(called) or not np.allclose(traced, called, rtol=1e-8, atol=1e-12 * np.abs(called).max()):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from osilp_pyomo.curves import CurveStack, Function, Table
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.templates import Arrivals, Field
+from osilp_pyomo.templates import ANYTHING, Arrivals, Field
 
 
 class Intake:
@@ -24,6 +23,8 @@ class Intake:
         for number, field in enumerate(self.fields):
             if not field.hidden:
                 self.by_name.setdefault(field.label.name, []).append(number)
+        for numbers in self.by_name.values():
+            numbers.sort(key=lambda number: self.fields[number].place)
         # Most programs have one plain number a name; those are read without detours.
         self._plain = {name: numbers[0] for name, numbers in self.by_name.items() if self._is_plain(numbers)}
         self._all_plain = len(self._plain) == len(self.fields)
@@ -55,8 +56,8 @@ class Intake:
             return self._plain_row(theta)
         values: list[Any] = [None] * len(self.fields)
         for name, numbers in self.by_name.items():
-            for number, content in self._contents(name, numbers, theta, given):
-                values[number] = self._value(self.fields[number], content)
+            for number in numbers:
+                values[number] = self._value(self.fields[number], self._content(name, number, theta, given))
         return Arrivals(tuple(values), self._one)
 
     def _plain_row(self, theta: Mapping[str, Any]) -> Arrivals:
@@ -66,51 +67,60 @@ class Intake:
         if row is None:
             return None
         if isinstance(row, pd.Series):
-            return {_column(key): value for key, value in row.items()}
+            return {_column(key, row.index.nlevels > 1): value for key, value in row.items()}
         if isinstance(row, Mapping):
-            return {_column(key): value for key, value in row.items()}
+            return row
         if hasattr(row, "_asdict"):
             return dict(row._asdict())
         raise DataError(f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}).")
 
-    def _contents(
-        self, name: str, numbers: list[int], theta: Mapping[str, Any], given: Mapping[Any, Any] | None
-    ) -> Iterator[tuple[int, Any]]:
-        """What was given for each field of one name."""
-        whole = theta[name] if name in theta else None if given is None else given.get(name)
-        if len(numbers) == 1 and not self.fields[numbers[0]].label.key:
-            yield numbers[0], whole
-            return
-        for place, number in enumerate(numbers):
-            label = self.fields[number].label
-            if given is not None and label.column in given:
-                yield number, given[label.column]
-            elif whole is None:
-                yield number, None
-            else:
-                yield number, _member(whole, label.key, place, len(numbers), name)
+    def _content(self, name: str, number: int, theta: Mapping[str, Any], given: Mapping[Any, Any] | None) -> Any:
+        """What was given for one field; keywords count for more than a row."""
+        field = self.fields[number]
+        if name in theta:
+            return self._member(theta[name], field) if field.label.key else theta[name]
+        if given is None:
+            return None
+        if field.label.column in given:
+            return given[field.label.column]
+        whole = given.get(name)
+        return None if whole is None else self._member(whole, field) if field.label.key else whole
+
+    def _member(self, whole: Any, field: Field) -> Any:
+        """The entry of a Param over more sets than the stages: by key, or by its place in the Set's order."""
+        name, key = field.label.name, field.label.key
+        if isinstance(whole, Mapping | pd.Series):
+            known = [self.fields[number].label.key for number in self.by_name[name]]
+            known += [single[0] for single in known if len(single) == 1]
+            for entry in whole.keys():  # noqa: SIM118 (the items of a Series are its values)
+                if entry not in known and len(self.by_name[name]) == field.among:
+                    raise DataError(f"An arrival's '{name}' has no entry {entry!r}; its entries are {_listed(known)}.")
+            index = key if len(key) > 1 else key[0]
+            return whole.get(index)
+        if np.ndim(whole) != 1 or len(whole) != field.among:
+            raise DataError(
+                f"An arrival's '{name}' must be a mapping by its index, or {field.among} numbers in the order of its "
+                f"Set (got {_kind(whole)})."
+            )
+        return whole[field.place]
 
     def _value(self, field: Field, content: Any) -> Any:
         if field.curve is not None:
             return CurveStack.of_tables((_curve(field, content, str(field.label)),))
+        if content.__class__ is float and field.allowed is ANYTHING and -np.inf < content < np.inf:
+            return np.array([content])
         if content is None:
             if field.default is None:
                 raise DataError(f"An arrival must bring '{field.label}' (got nothing, and it has no default).")
             content = field.default
-        if not isinstance(content, Real | np.generic) or isinstance(content, bool | np.bool_ | str):
-            if np.ndim(content) == 0 and hasattr(content, "__float__") and not isinstance(content, str):
-                content = float(content)
-            else:
-                raise DataError(f"An arrival's '{field.label}' must be one number (got {_kind(content)}).")
-        number = float(content)
-        if number != number or number in (np.inf, -np.inf):
+        number = _number(content)
+        if number is None:
+            raise DataError(f"An arrival's '{field.label}' must be one number (got {_kind(content)}).")
+        if not -np.inf < number < np.inf:
             raise DataError(f"An arrival's '{field.label}' must be a finite number (got {number}).")
         value = np.array([number])
-        allowed = field.allowed
-        if (allowed.whole or allowed.members is not None or not allowed.lower <= number <= allowed.upper) and (
-            allowed.bad(value).any()
-        ):
-            raise DataError(f"An arrival's '{field.label}' must lie in {allowed} (got {number:g}).")
+        if field.allowed is not ANYTHING and field.allowed.bad(value).any():
+            raise DataError(f"An arrival's '{field.label}' must lie in {field.allowed} (got {number:g}).")
         return value
 
     # -- many arrivals ---------------------------------------------------------------------------------
@@ -119,14 +129,24 @@ class Intake:
         """Arrivals from the rows of a frame; curves come beside it, one array (arrivals, points) a Profile."""
         self.refuse_hidden("These arrivals")
         if isinstance(data, Mapping):
-            data = pd.DataFrame(data)
+            try:
+                data = pd.DataFrame(data)
+            except ValueError as error:
+                raise DataError(f"Arrivals: the mapping is no table ({error}).") from None
         if not isinstance(data, pd.DataFrame):
             raise DataError(f"Arrivals must come as a DataFrame, one row each (got {type(data).__name__}).")
         profiles = {} if profiles is None else profiles
+        if not isinstance(profiles, Mapping):
+            raise DataError(f"profiles= must be a mapping from a Profile's name (got {type(profiles).__name__}).")
         for name in profiles:
             if name not in self.by_name or not any(self.fields[k].curve for k in self.by_name[name]):
                 raise DataError(f"profiles=: the program has no Profile '{name}' among its data.")
-        columns = {_column(column): place for place, column in enumerate(data.columns)}
+        columns: dict[Any, int] = {}
+        for place, column in enumerate(data.columns):
+            name = _column(column, data.columns.nlevels > 1)
+            if name in columns and (name in self.by_name or (isinstance(name, tuple) and name[0] in self.by_name)):
+                raise DataError(f"Arrivals: the frame has two columns {name!r}.")
+            columns[name] = place
         values = [
             self._curves(field, profiles, data, columns)
             if field.curve is not None
@@ -137,17 +157,22 @@ class Intake:
 
     def _numbers(self, field: Field, data: pd.DataFrame, columns: Mapping[Any, int]) -> FloatArray:
         place = columns.get(field.label.column)
-        if place is None:
+        whole = columns.get(field.label.name) if field.label.key else None
+        if place is None and whole is None:
             if field.default is None:
                 raise DataError(
                     f"Arrivals: the frame has no column {field.label.column!r} (its columns are "
                     f"{', '.join(map(repr, list(data.columns)[:8]))}), and the Param has no default."
                 )
             return np.full(len(data), field.default)
-        try:
-            values = data.iloc[:, place].to_numpy(dtype=float)
-        except (TypeError, ValueError):
-            raise DataError(f"Arrivals: the column {field.label.column!r} must hold numbers only.") from None
+        if place is None:
+            cells = [self._member(cell, field) for cell in data.iloc[:, whole or 0]]
+            entries = pd.Series([field.default if cell is None else cell for cell in cells], index=data.index)
+        else:
+            entries = data.iloc[:, place]
+        values = _numbers(entries)
+        if values is None:
+            raise DataError(f"Arrivals: the column {field.label.column!r} must hold numbers only.")
         bad = ~np.isfinite(values)
         if bad.any():
             row = int(np.argmax(bad))
@@ -176,6 +201,13 @@ class Intake:
                 f"Arrivals: there are no curves for the Profile '{field.label}'; give profiles={{'{field.label.name}': "
                 "array with one row an arrival and one column a point}."
             )
+        if not isinstance(whole, np.ndarray | pd.DataFrame | list | tuple) or np.ndim(whole) == 0:
+            raise DataError(
+                f"Arrivals: the curves of the Profile '{field.label}' must come as an array or a list, one an arrival "
+                f"(got {_kind(whole)})."
+            )
+        if isinstance(whole, pd.DataFrame) and not whole.index.equals(data.index):
+            raise DataError(f"Arrivals: the curves of the Profile '{field.label}' have another index than the data.")
         if len(whole) != len(data):
             raise DataError(
                 f"Arrivals: the Profile '{field.label}' must have one curve an arrival, {len(data)} of them (got "
@@ -183,7 +215,7 @@ class Intake:
             )
         form = field.curve
         assert form is not None
-        values = np.asarray(whole, dtype=float) if isinstance(whole, np.ndarray | pd.DataFrame) else None
+        values = _array(whole, str(field.label)) if isinstance(whole, np.ndarray | pd.DataFrame) else None
         if values is not None and form.knots is not None:
             wanted = tuple(len(knots) for knots in form.knots)
             if values.shape[1:] != wanted:
@@ -219,33 +251,51 @@ class Intake:
                         f"Profile '{field.label}' has no values in the model; give data=... and profiles=..."
                     )
             elif np.isnan(values).any():
-                stage = arrivals.index[int(np.argmax(np.isnan(values)))]
+                stage = arrivals.name(int(np.argmax(np.isnan(values))))
                 raise DataError(
                     f"Param '{field.label}' has no value for stage {stage!r} of the model; give it one, or data=..."
                 )
 
 
-def _column(key: Any) -> Any:
-    """A column's name: a tuple of one is its member, and the empty levels of pandas are left out."""
-    if isinstance(key, tuple):
+def _column(key: Any, levels: bool) -> Any:
+    """A column's name; of several levels the empty ones, with which pandas fills up short names, are left out."""
+    if levels and isinstance(key, tuple):
         kept = tuple(part for part in key if part != "")
         return kept[0] if len(kept) == 1 else kept
     return key
 
 
-def _member(whole: Any, key: tuple[Any, ...], place: int, count: int, name: str) -> Any:
-    """The entry of a Param over more sets than the stages: by key, or by its place in the Set's order."""
-    if isinstance(whole, Mapping | pd.Series):
-        index = key if len(key) > 1 else key[0]
-        if index not in whole:
-            return None
-        return whole[index]
-    if np.ndim(whole) != 1 or len(whole) != count:
-        raise DataError(
-            f"An arrival's '{name}' must be a mapping by its index, or {count} numbers in the order of its Set (got "
-            f"{_kind(whole)})."
-        )
-    return np.asarray(whole)[place]
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(repr(name) for name in names if not isinstance(name, tuple) or len(name) > 1)
+
+
+def _number(content: Any) -> float | None:
+    """One number, or None for anything else: texts, truth values, dates, arrays of several."""
+    if isinstance(content, np.ndarray) and content.ndim == 0:
+        content = content[()]
+    if isinstance(content, bool | np.bool_) or not isinstance(content, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(content)
+    except OverflowError:
+        return float("inf")
+
+
+def _numbers(entries: pd.Series) -> FloatArray | None:
+    """A column as numbers, or None where it holds something else."""
+    if entries.dtype.kind in "iuf":
+        return entries.to_numpy(dtype=float, na_value=np.nan)
+    if entries.dtype.kind != "O":
+        return None
+    found = [_number(entry) for entry in entries]
+    return None if any(number is None for number in found) else np.array(found, dtype=float)
+
+
+def _array(content: Any, name: str) -> FloatArray:
+    array = np.asarray(content)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"An arrival's curve '{name}' must hold numbers (got {_kind(content)}).")
+    return array.astype(float)
 
 
 def _curve(field: Field, content: Any, name: str) -> Table | Function:
@@ -257,18 +307,18 @@ def _curve(field: Field, content: Any, name: str) -> Table | Function:
         return Function(name, content, form.dimension)
     knots = form.knots
     if isinstance(content, pd.Series) and form.dimension == 1:
-        knots, content = (content.index.to_numpy(dtype=float),), content.to_numpy(dtype=float)
-        if np.any(np.diff(knots[0]) <= 0):
+        places = content.index
+        if not len(places) or places.dtype.kind not in "iuf":
+            raise DataError(f"An arrival's curve '{name}': the index of its Series must be numbers.")
+        knots, content = (places.to_numpy(dtype=float),), content.to_numpy()
+        if not np.all(np.isfinite(knots[0])) or np.any(np.diff(knots[0]) <= 0):
             raise DataError(f"An arrival's curve '{name}': its index must increase.")
     if knots is None:
         raise DataError(
             f"An arrival's curve '{name}' must be a Series or a function of the index, for the Profile has no points "
             f"(got {_kind(content)})."
         )
-    try:
-        values = np.array(content, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"An arrival's curve '{name}' must hold numbers (got {_kind(content)}).") from None
+    values = _array(content, name)
     wanted = tuple(len(axis) for axis in knots)
     if values.shape != wanted:
         raise DataError(

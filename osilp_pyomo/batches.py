@@ -105,11 +105,12 @@ class Evaluator:
         self.grids = tuple(grids)
         self.functionals = tuple(functionals)
         self._extra = tuple(extra)
-        self.points = tuple(
-            np.concatenate([grid.points, more]) if len(more) else grid.points
-            for grid, more in zip(grids, extra, strict=True)
+        # The points of the test functions first: those of the grid, or others for Diracs.
+        self.points = tuple(map(_all_points, functionals, grids, extra))
+        # Diracs are values at points, not averages over the index.
+        self.masses = tuple(
+            1.0 if phi.atomic else float(grid.weights.sum()) for phi, grid in zip(functionals, grids, strict=True)
         )
-        self.masses = tuple(float(grid.weights.sum()) for grid in grids)
         self._phi = [
             _padded(phi.matrix, len(points), mass)
             for phi, points, mass in zip(functionals, self.points, self.masses, strict=True)
@@ -202,15 +203,18 @@ class Evaluator:
     def idle_objection(self, arrivals: Arrivals) -> str | None:
         """Whether the functions of the decision use something at zero, or its own rows forbid zero."""
         template = self.template
+        some = arrivals if template.linear else arrivals.part(slice(0, 200))
         for row in template.own_rows:
-            _, constant = template.numbers(row.terms, arrivals)
-            if np.any(constant > 0) or (row.equality and np.any(constant != 0)):
+            coefficients, constant = template.numbers(row.terms, some)
+            nothing = np.zeros((len(some), len(template.decisions)))
+            value = (template.values(some, nothing) * coefficients).sum(axis=1) + constant
+            if np.any(value > 1e-12) or (row.equality and np.any(np.abs(value) > 1e-12)):
                 return f"0 does not satisfy the stage's own row '{row.name}'"
         if template.linear:
             return "an arrival uses something even if nothing is decided for it" if self.has_fixed else None
-        some = arrivals.part(slice(0, 20))
         if any(isinstance(value, np.ndarray) and np.isnan(value).any() for value in some.values):
             return "the model's own arrivals have no values, so it is not known whether deciding nothing uses nothing"
+        some = arrivals.part(slice(0, 20))
         batch = self._evaluate(some, True)
         zero = np.zeros((len(some), len(template.decisions)))
         use = np.abs(np.nan_to_num(self.used(batch, zero, POINTS), nan=np.inf))
@@ -307,7 +311,7 @@ class Evaluator:
         if bad.any():
             arrival, decision = np.argwhere(bad)[0]
             raise DataError(
-                f"Variable '{template.decisions[decision]}': for the arrival {arrivals.index[arrival]!r} its bounds "
+                f"Variable '{template.decisions[decision]}': for the arrival {arrivals.name(arrival)!r} its bounds "
                 f"are [{lower[arrival, decision]:g}, {upper[arrival, decision]:g}], which hold no number."
             )
         return lower, upper
@@ -316,7 +320,7 @@ class Evaluator:
         bad = ~(np.isfinite(rewards).all(axis=1) & np.isfinite(earned))
         if bad.any():
             raise DataError(
-                f"Objective: a coefficient for the arrival {arrivals.index[int(np.argmax(bad))]!r} is not a finite "
+                f"Objective: a coefficient for the arrival {arrivals.name(int(np.argmax(bad)))!r} is not a finite "
                 "number; keep the objective finite for its data."
             )
 
@@ -398,6 +402,18 @@ class Evaluator:
                     result += group.sign * np.asarray(self._phi[family] @ own).ravel()
         return result
 
+    def reach(self, batch: Batch) -> FloatArray:
+        """How far each function of the decision can go (B, K)."""
+        low, high = batch.lower, batch.upper
+        span = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+        if self.template.linear:
+            return span
+        start = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, 0.0))
+        with np.errstate(all="ignore"):
+            first, last = (self.template.values(batch.arrivals, each) for each in (start, start + span))
+            size = np.abs(last - first)
+        return np.where(np.isfinite(size), size, 1.0)
+
     def reward(self, batch: Batch, x: FloatArray) -> FloatArray:
         """What decisions x earn (B,), in the model's own sense."""
         total = (self.template.values(batch.arrivals, x) * batch.rewards).sum(axis=1) + batch.earned
@@ -419,6 +435,18 @@ class Evaluator:
             if family.mixed:
                 total += self.mixed_use(some, x[at], number, points).sum(axis=0)
         return total
+
+
+def _all_points(functionals: Functionals, grid: GridPoints, extra: FloatArray) -> FloatArray:
+    """Points of the test functions, then those of the grid and the extra ones that are not among them."""
+    parts = [functionals.points]
+    if functionals.points is not grid.points:
+        known = {tuple(point) for point in functionals.points.tolist()}
+        extra = np.concatenate([grid.points, extra])
+        extra = extra[[tuple(point) not in known for point in extra.tolist()]]
+    if len(extra):
+        parts.append(extra)
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _padded(matrix: Any, points: int, mass: float) -> Any:

@@ -20,7 +20,7 @@ from osilp_pyomo.problem import TermGroup
 from osilp_pyomo.resampling import resolve_sample
 from osilp_pyomo.results import FamilyMap
 from osilp_pyomo.stage_problems import Densities, StageSolver
-from osilp_pyomo.templates import Arrivals, Label, StageTemplate, Term
+from osilp_pyomo.templates import Arrivals, StageFamily, StageTemplate, Term
 
 # A column whose value at a place of its own data is this many times that of the grid points around it is narrower
 # than the grid can see.
@@ -106,6 +106,11 @@ class CompiledStages:
 
     def arrivals(self, data: Any = None, profiles: Mapping[str, Any] | None = None) -> Arrivals:
         """Arrivals of a frame, or the model's own."""
+        if data is None and profiles is not None:
+            if any(field.curve is None and not field.hidden for field in self.template.fields):
+                raise DataError("profiles= comes beside data=, the numbers of the same arrivals; give both.")
+            first = next(iter(profiles.values()), ()) if isinstance(profiles, Mapping) else ()
+            data = pd.DataFrame(index=pd.RangeIndex(len(first) if np.ndim(first) else 0))
         if data is None:
             self.intake.refuse_missing(self._own)
             return self._own
@@ -127,18 +132,6 @@ class CompiledStages:
         columns = [value if isinstance(value, np.ndarray) else np.zeros(len(batch)) for value in batch.arrivals.values]
         return np.stack(columns, axis=1) if columns else np.zeros((len(batch), 0))
 
-    def reach(self, batch: Batch) -> FloatArray:
-        """How far each function of the decision can go (B, K)."""
-        low, high = batch.lower, batch.upper
-        span = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
-        if self.template.linear:
-            return span
-        start = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, 0.0))
-        with np.errstate(all="ignore"):
-            first, last = (self.template.values(batch.arrivals, each) for each in (start, start + span))
-            size = np.abs(last - first)
-        return np.where(np.isfinite(size), size, 1.0)
-
     def densities(self, dual: FloatArray, view: str) -> Densities:
         """The price on the grid points of families whose terms mix index and decision."""
         return [
@@ -152,44 +145,59 @@ class CompiledStages:
 
         Looked for where the data themselves are places of the index: a kernel peaks at its centre.
         """
-        numbers = [value for value in batch.arrivals.values if isinstance(value, np.ndarray)]
-        if not numbers or batch.points is None:
+        if not self._numbers or batch.points is None:
             return
-        given = np.stack(numbers, axis=1)
+        given = np.array([batch.arrivals.values[number] for number in self._numbers]).T
         for group in self.evaluator.groups:
             look = None if group.family is None else self.evaluator.neighbours(group.family)
             if look is None:
                 continue
             order, places = look
-            inside = (given > places[0]) & (given < places[-1])
+            right = places.searchsorted(given)
+            inside = (right > 0) & (right < len(places))
             if not inside.any():
                 continue
-            family = self.template.families[group.family or 0]
-            right = np.minimum(np.maximum(np.searchsorted(places, given), 1), len(places) - 1)
+            right[~inside] = 1
             at = np.where(inside, given, places[0])
-            first, rows = group.points.start, np.arange(len(batch))[:, None]
-            # (B, K, data): the larger of the two grid points beside each place.
-            seen = np.maximum(
-                np.abs(batch.points[rows, :, first + order[right - 1]]),
-                np.abs(batch.points[rows, :, first + order[right]]),
-            ).transpose(0, 2, 1)
-            peak = np.zeros(seen.shape)
-            for term in family.terms:
-                if term.function >= 0:
-                    peak[:, term.function] += term.values(batch.arrivals, [at])
-            peak = np.abs(peak)
-            narrow = inside[:, None] & (peak > _NARROW * seen)
-            if narrow.any():
-                size = np.abs(batch.points[:, :, group.points]).max(axis=2)
-                narrow &= peak > 1e-3 * size[:, :, None]
-            if narrow.any():
-                b, k, place = np.argwhere(narrow)[0]
-                raise DataError(
-                    f"SemiInfiniteConstraint '{family.name}': at {family.domain.names[0]} = {at[b, place]:.10g} the "
-                    f"arrival {batch.arrivals.index[b]!r} uses {peak[b, k, place]:.3g}, and at the grid points "
-                    f"beside it {seen[b, k, place]:.3g} at most: it is narrower than the grid can see, so no guard "
-                    "could hold. Compile with a finer grid=, or use guard='projected' or 'none'."
-                )
+            family = self.template.families[group.family or 0]
+            rows = np.arange(len(batch))[:, None]
+            beside = batch.points[:, :, group.points]
+            for k in range(beside.shape[1]):
+                left_use, right_use = beside[rows, k, order[right - 1]], beside[rows, k, order[right]]
+                seen = np.maximum(np.abs(left_use), np.abs(right_use))
+                terms = [term.values(batch.arrivals, [at]) for term in family.terms if term.function == k]
+                peak = np.abs(sum(terms)) if terms else seen
+                narrow = inside & (peak > _NARROW * seen)
+                if narrow.any():
+                    self._refuse_if_narrow(batch, family, beside[:, k], at, peak, seen, narrow)
+
+    def _refuse_if_narrow(
+        self,
+        batch: Batch,
+        family: StageFamily,
+        use: FloatArray,
+        at: FloatArray,
+        peak: FloatArray,
+        seen: FloatArray,
+        narrow: Any,
+    ) -> None:
+        """Refuse a peak between grid points, unless it is nothing beside the rest of its column."""
+        narrow = narrow & (peak > 1e-3 * np.abs(use).max(axis=1)[:, None])
+        # Where the row does not hold there is nothing to see.
+        narrow &= family.domain.contains(at.reshape(-1, 1)).reshape(at.shape)
+        if narrow.any():
+            b, place = np.argwhere(narrow)[0]
+            raise DataError(
+                f"SemiInfiniteConstraint '{family.name}': at {family.domain.names[0]} = {at[b, place]:.10g} the "
+                f"arrival {batch.arrivals.name(b)!r} uses {peak[b, place]:.3g}, and at the grid points beside it "
+                f"{seen[b, place]:.3g} at most: it is narrower than the grid can see, so no guard could hold. Compile "
+                "with a finer grid=, or use guard='projected' or 'none'."
+            )
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """Fields that are numbers."""
+        return [number for number, field in enumerate(self.template.fields) if field.curve is None]
 
     def decision_frame(self, decisions: FloatArray, index: pd.Index) -> pd.DataFrame:
         """Decisions under the user's names, one row an arrival."""
@@ -218,17 +226,9 @@ class CompiledStages:
         return projected_price(family.name, functionals, duals / evaluator.masses[number], templates)
 
     def _priced_group(self, term: Term) -> TermGroup:
-        names = tuple(self._data_name(slot) for slot in term.slots)
-        group = term.group(self._own, np.arange(len(self._own)))
-        label: Label = self.template.decisions[min(term.function, len(self.template.decisions) - 1)]
-        return TermGroup(group.kernel, group.slots, group.columns, names, (str(label),))
-
-    def _data_name(self, slot: int | CurveStack) -> str | None:
-        """How a number of the data is called; None for curves and hidden constants."""
-        if isinstance(slot, CurveStack):
-            return None
-        field = self.template.fields[slot]
-        return None if field.hidden or field.curve is not None else str(field.label)
+        label = self.template.functions[term.function].text
+        names = self.template.data_names(term)
+        return term.group(self._own, np.arange(len(self._own)), names, (label,))
 
     def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str) -> Any:
         """Dual and fractions of the sample problem of remembered arrivals."""

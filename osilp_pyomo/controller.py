@@ -150,7 +150,7 @@ class Controller:
 
     @property
     def dual(self) -> FloatArray:
-        """The price w that the next arrival would be decided by, one number a resource."""
+        """The price w as learned so far, one number a resource; ``Resolve`` finds it anew when an arrival comes."""
         policy, live = self.policy, self._live
         return np.array(policy.price(live.state, self._setting(live)))
 
@@ -181,11 +181,8 @@ class Controller:
 
         Its data come as keywords (``step(value=0.8, place=0.4)``), or as a mapping or Series.
         """
-        batch = self._one(row, theta)
-        outcome = self._run(self._live, batch)
-        reward = float(self._evaluator.reward(batch, outcome.taken)[0])
-        self._live.earned += reward
-        return self._decision(outcome, reward, self._live.t)
+        outcome, rewards = self._live_run(self._one(row, theta))
+        return self._decision(outcome, float(rewards[0]), self._live.t)
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:
         """What ``step`` would decide; nothing changes."""
@@ -198,10 +195,11 @@ class Controller:
 
         The price learns from what it asked for, the budget pays for what was done.
         """
-        batch = self._one(row, theta)
-        forced = None if x is None else self._as_decision(x)[None]
-        outcome = self._run(self._live, batch, forced=forced)
-        self._live.earned += float(self._evaluator.reward(batch, outcome.taken)[0])
+        if x is not None and "x" in self.program.intake.by_name and row is None:
+            raise DataError(
+                "update: this model has data called 'x', so that x= is ambiguous; give the arrival's data as a mapping."
+            )
+        self._live_run(self._one(row, theta), None if x is None else self._as_decision(x)[None])
 
     def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
         """Decide arrivals that come together, one after the other.
@@ -221,16 +219,20 @@ class Controller:
             The decisions, and the columns ``reason`` and ``reward``, on the index of the data.
         """
         batch = self.program.batch(data, profiles)
+        if not len(batch):
+            return self.program.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
         self._refuse_beyond(len(batch))
+        if self.guard == "pointwise":
+            self.program.refuse_narrow(batch)
         if hold_price:
             outcome = self._held(batch)
-            self._run(self._live, batch, forced=outcome.taken)
-            rewards = self._evaluator.reward(batch, outcome.taken)
-            self._live.earned += float(rewards.sum())
+            rewards = self._live_run(batch, outcome.taken)[1]
         else:
-            outcome, rewards = self.meet(batch)
+            outcome, rewards = self._live_run(batch)
         frame = self.program.decision_frame(outcome.taken, batch.arrivals.index)
-        return frame.assign(reason=np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], reward=rewards)
+        told = {"reason": np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], "reward": rewards}
+        # A decision that is itself called "reward" keeps its name.
+        return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
 
     def release(self, row: Any = None, /, x: Any = 1.0, **theta: Any) -> None:
         """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too."""
@@ -326,9 +328,22 @@ class Controller:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
         if self.guard == "pointwise":
             self.program.refuse_narrow(batch)
-        outcome = self._run(self._live, batch)
+        return self._live_run(batch)
+
+    def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> tuple[Outcome, FloatArray]:
+        """Decide and learn a batch; where something fails, nothing has changed."""
+        history = self._live.history
+        mark = None if history is None else history.mark()
+        live = self._live.copy()
+        try:
+            outcome = self._run(live, batch, forced)
+        except Exception:
+            if history is not None and mark is not None:
+                history.back_to(mark)
+            raise
         rewards = self._evaluator.reward(batch, outcome.taken)
-        self._live.earned += float(rewards.sum())
+        live.earned += float(rewards.sum())
+        self._live = live
         return outcome, rewards
 
     @property
@@ -357,9 +372,7 @@ class Controller:
 
     def _as_decision(self, x: Any) -> FloatArray:
         labels = self.program.template.decisions
-        if len(labels) == 1 and not isinstance(x, Mapping | pd.Series):
-            values = np.array([float(x)])
-        elif isinstance(x, Mapping | pd.Series):
+        if isinstance(x, Mapping | pd.Series):
             given = dict(x.items())
             missing = [label for label in labels if label.column not in given]
             if missing or len(given) != len(labels):
@@ -367,13 +380,13 @@ class Controller:
                     f"x must have exactly the entries {', '.join(repr(label.column) for label in labels)} (got "
                     f"{', '.join(map(repr, given))})."
                 )
-            values = np.array([float(given[label.column]) for label in labels])
-        else:
-            values = np.asarray(x, dtype=float)
-            if values.shape != (len(labels),):
-                raise DataError(
-                    f"x must be {len(labels)} numbers, or a mapping by variable (got shape {values.shape})."
-                )
+            x = [given[label.column] for label in labels]
+        entries = np.asarray(x)
+        if entries.dtype.kind not in "iuf":
+            raise DataError(f"x must be numbers (got {x!r}).")
+        values = np.atleast_1d(entries).astype(float)
+        if values.shape != (len(labels),):
+            raise DataError(f"x must be {len(labels)} numbers, or a mapping by variable (got shape {values.shape}).")
         if not np.all(np.isfinite(values)):
             raise DataError("x must hold finite numbers only.")
         return values
@@ -490,6 +503,14 @@ class Controller:
             result[b, j] = float(coin < result[b, j])
         return result
 
+    def _caps(self, live: Live, batch: Batch) -> FloatArray:
+        """What share of a resource an arrival may take that is unlike any seen before; (0,) where nothing is capped."""
+        if live.history is None or not isinstance(self.policy, Resolve) or self.program.template.integer.any():
+            return np.empty(0)
+        unseen = np.array([live.history.number_of(key) < 0 for key in keys_of(batch)])
+        left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
+        return np.where(unseen, self.policy.share(left), 1.0)
+
     def _by_kernel(
         self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
     ) -> Outcome:
@@ -498,10 +519,9 @@ class Controller:
         usage, fixed = batch.view(view)
         count = len(self.program.template.decisions)
         own, own_slack, other, other_slack = live.remaining, slack, live.point_remaining, point_slack
-        others: FloatArray = np.empty((0, count, len(other)))
         if view == POINTS:
             own, own_slack, other, other_slack = live.point_remaining, point_slack, live.remaining, slack
-            others = np.empty((0, count, len(other)))
+        others: FloatArray = np.empty((0, count, len(other)))
         guard = kernels.NO_GUARD
         if self.guard != "none":
             same = (self.guard == PROJECTED) == (view == PROJECTED)
@@ -519,7 +539,7 @@ class Controller:
             numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
-            theta, reach = self.program.theta(batch), self.program.reach(batch)
+            theta, reach = self.program.theta(batch), self._evaluator.reach(batch)
             run = self._solver.runner(len(batch))
             stopped = run(
                 *known,
@@ -538,11 +558,11 @@ class Controller:
         else:
             stopped = kernels.run(
                 *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
-                self.program.template.options, fractions, *tracked,
+                self.program.template.options, fractions, self._caps(live, batch), *tracked,
             )  # fmt: skip
         if stopped >= 0:
             raise DataError(
-                f"The stage problem of the arrival {batch.arrivals.index[stopped]!r} is unbounded: a decision that "
+                f"The stage problem of the arrival {batch.arrivals.name(stopped)!r} is unbounded: a decision that "
                 "earns more than it costs has no bound; give it one."
             )
         live.t += len(batch)
@@ -588,7 +608,7 @@ class Controller:
         policy, setting, evaluator = self.policy, self._setting(live), self._evaluator
         view = policy.view
         usage, _ = one.view(view)
-        reach = self.program.reach(one)[0]
+        reach = self._evaluator.reach(one)[0]
         state = policy.meet(live.state, setting, one.rewards[0], usage[0], reach)
         dual = policy.price(state, setting)
         wanted, weights, densities = self._respond(one, dual)
@@ -602,6 +622,10 @@ class Controller:
                 if len(fractions):
                     share = one.lower + fractions * (one.upper - one.lower)
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
+            caps = self._caps(live, one)
+            if len(caps) and caps[0] < 1.0:
+                own = live.remaining if view == PROJECTED else live.point_remaining
+                wanted = wanted * kernels.capped(own, float(caps[0]), evaluator.used(one, wanted, view)[0])
         taken = wanted
         if forced is not None:
             taken = forced

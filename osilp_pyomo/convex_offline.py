@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from osilp_pyomo.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.batches import Batch, Evaluator
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import AccuracyWarning, ModelError, warn_user
+from osilp_pyomo.errors import AccuracyWarning, DataError, ModelError, warn_user
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.problem import FiniteLP
@@ -39,6 +39,8 @@ from osilp_pyomo.templates import Arrivals
 _GAP, _PASSES = 1e-8, 60
 # A gap that is told as inaccurate.
 _INACCURATE = 1e-6
+# A dual value this many times what all arrivals could earn, with rows still violated: no decisions keep them.
+_UNBOUNDED = 1e4
 # Rounds of adding points, of letting points go, and points in one round.
 _ROUNDS, _DROPPING, _POINTS_A_ROUND = 40, 8, 12
 # A violation relative to the limit that needs no further point.
@@ -75,6 +77,8 @@ class ConcaveProblem:
     ) -> None:
         self.evaluator, self.solver, self.batch = evaluator, solver, batch
         self.times = np.ones(len(batch)) if times is None else times
+        # What all arrivals could earn: the size of the objective where its value happens to be near zero.
+        self.size = max(float(self.times @ (np.abs(batch.rewards) * evaluator.reach(batch)).sum(axis=1)), 1e-300)
         self.template = evaluator.template
 
     def densities(self, rows: Rows, dual: FloatArray) -> Densities:
@@ -156,6 +160,10 @@ def minimize_dual(problem: ConcaveProblem, rows: Rows, start: FloatArray, gap: f
     def evaluate(dual: FloatArray) -> tuple[float, FloatArray]:
         x = problem.respond(rows, dual)
         done = Pass(x, problem.earned(x), problem.used(rows, x))
+        if not (np.isfinite(done.earned) and np.all(np.isfinite(done.used))):
+            raise DataError(
+                "solve_offline: a stage earns or uses something that is not a finite number; bound its decisions."
+            )
         passes.append(done)
         value = float(rows.budget @ dual) + done.earned - float(done.used @ dual)
         if value < best[0]:
@@ -163,7 +171,7 @@ def minimize_dual(problem: ConcaveProblem, rows: Rows, start: FloatArray, gap: f
         return value, rows.budget - done.used
 
     if not _newton(problem, rows, start, evaluate, passes):
-        _quasi_newton(rows, start, evaluate)
+        _quasi_newton(problem.size, rows, start, evaluate)
     # Passes far from the end are of no use to the mixture.
     kept = passes[-60:]
     for _ in range(_PASSES):
@@ -196,16 +204,17 @@ def _newton(problem: ConcaveProblem, rows: Rows, start: FloatArray, evaluate: An
         return False
     floor = np.where(np.isneginf(rows.floor), -np.inf, 0.0)
     # Scaled so that each budget, and the value, is about 1; there a step of size 1 is a long one.
-    unit = max(abs(value), 1e-300) / np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
+    whole = max(abs(value), problem.size)
+    unit = whole / np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
     damping, stalled = 1.0, 0
     for _ in range(200):
         free = (dual > floor) | (gradient < 0)
-        slope = gradient * unit / max(abs(value), 1e-300)
+        slope = gradient * unit / whole
         if not free.any() or np.abs(slope[free]).max() <= 1e-13 or stalled > 3:
             break
         hessian = problem.hessian(rows, dual, passes[-1].x)
         assert hessian is not None
-        scaled = (unit[:, None] * hessian * unit) / max(abs(value), 1e-300)
+        scaled = (unit[:, None] * hessian * unit) / whole
         part = scaled[np.ix_(free, free)] + damping * np.eye(int(free.sum()))
         step = np.zeros(len(dual))
         step[free] = -np.linalg.solve(part, slope[free]) * unit[free]
@@ -223,10 +232,10 @@ def _newton(problem: ConcaveProblem, rows: Rows, start: FloatArray, evaluate: An
     return True
 
 
-def _quasi_newton(rows: Rows, start: FloatArray, evaluate: Any) -> None:
+def _quasi_newton(whole: float, rows: Rows, start: FloatArray, evaluate: Any) -> None:
     """L-BFGS-B in units in which each budget, and the value, is about 1."""
     size = np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
-    scale = max(abs(evaluate(start)[0]), 1e-300)
+    scale = max(abs(evaluate(start)[0]), whole)
 
     def scaled(z: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = evaluate(z * scale / size)
@@ -488,7 +497,24 @@ def _result(
         test,
     )
     status = "optimal"
-    if gap > _INACCURATE * (1 + abs(objective)):
+    scaled = max((look.relative for look in looks), default=0.0) if method == "exchange" else 0.0
+    over = problem.used(rows, x) - rows.budget
+    over = np.where(np.isneginf(rows.floor), np.abs(over), over) / np.where(
+        np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0
+    )
+    broken = max(scaled, float(over.max(initial=0.0)))
+    if broken > _INACCURATE and abs(found.bound) > _UNBOUNDED * problem.size:
+        return Result(
+            method, "infeasible", "maximize" if template.maximize else "minimize", np.nan, np.nan, pd.DataFrame(), 0, 0,
+            time.monotonic() - started, {family.name: "traced" for family in template.families}, None,
+        )  # fmt: skip
+    if broken > _INACCURATE:
+        status = "inaccurate"
+        warn_user(
+            f"{method}: the answer is less accurate than it should be: a row is violated by {broken:.2g} of its limit.",
+            AccuracyWarning,
+        )
+    elif gap > _INACCURATE * (1 + abs(objective)):
         status = "inaccurate"
         warn_user(
             f"{method}: the answer is less accurate than it should be: objective {objective:.10g} and bound "

@@ -21,7 +21,7 @@ from osilp_pyomo.templates import Arrivals, Field, StageTemplate
 AFFINE, CONVEX, CONCAVE, UNKNOWN = "affine", "convex", "concave", "unknown"
 _FLIPPED = {CONVEX: CONCAVE, CONCAVE: CONVEX}
 # Arrivals, pairs of decisions and points of the index that are tried.
-_ARRIVALS, _PAIRS, _POINTS = 12, 48, 25
+_ARRIVALS, _PAIRS, _POINTS = 1000, 48, 25
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _curvature(name: str, parts: list[Shape]) -> str:
     if name in ("log", "log10", "sqrt") and kinds[0] in (AFFINE, CONCAVE):
         return CONCAVE
     if name in ("sinh", "tan") and kinds[0] == AFFINE and first.low >= 0:
-        return CONVEX
+        return CONVEX if name == "sinh" or first.high < np.pi / 2 else UNKNOWN
     if name in ("tanh", "atan", "asinh") and kinds[0] in (AFFINE, CONCAVE) and first.low >= 0:
         return CONCAVE
     return UNKNOWN
@@ -242,7 +242,7 @@ def check_curvature(evaluator: Evaluator, own: Arrivals) -> str:
 
 def _examples(template: StageTemplate, own: Arrivals) -> Arrivals:
     """Some of the model's own arrivals; data without values get numbers of their range."""
-    some = own.part(slice(0, _ARRIVALS))
+    some = own.part(slice(0, None, max(1, len(own) // _ARRIVALS)))
     rng = np.random.default_rng(7)
     values: list[Any] = []
     for field, value in zip(template.fields, some.values, strict=True):
@@ -277,7 +277,7 @@ def _try_pair(evaluator: Evaluator, batch: Batch, x: FloatArray, y: FloatArray, 
 
     def refuse(what: str, kind: str, arrival: int) -> None:
         raise CurvatureError(
-            f"{what} is not {kind} in the decision: for the arrival {batch.arrivals.index[arrival]!r} it fails between "
+            f"{what} is not {kind} in the decision: for the arrival {batch.arrivals.name(arrival)!r} it fails between "
             f"{_text(template, x[arrival])} and {_text(template, y[arrival])}; online stages must earn concavely and "
             "use convexly."
         )

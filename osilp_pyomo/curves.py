@@ -74,6 +74,11 @@ class CurveStack:
         """Stack curves on common knots from one array, a curve a row."""
         return cls((), Table(name, knots, np.zeros(tuple(map(len, knots))), kind, outside), values)
 
+    @classmethod
+    def without_values(cls, dimension: int) -> CurveStack:
+        """One curve that is not known yet."""
+        return cls((Function("", float, dimension),), None, None)
+
     def __len__(self) -> int:
         return len(self._curves) if self._values is None else len(self._values)
 
@@ -108,6 +113,8 @@ class CurveStack:
     def __call__(self, *coordinates: Any) -> FloatArray:
         given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
         if self._values is None:
+            if len(self._curves) == 1 and isinstance(self._curves[0], Function):
+                return self._curves[0](*given)
             rows = len(self._curves)
             spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
             return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self._curves)])

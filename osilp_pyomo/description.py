@@ -38,8 +38,8 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
         lines.append(
             f"  use       g = {texts[row.name]} of '{row.name}', {kind} {' and '.join(limits)} over the horizon"
         )
-    for label, integer in zip(template.decisions, template.integer, strict=True):
-        low, high = texts[f"lower {label}"] or "-inf", texts[f"upper {label}"] or "inf"
+    for number, (label, integer) in enumerate(zip(template.decisions, template.integer, strict=True)):
+        low, high = texts[f"lower {number}"] or "-inf", texts[f"upper {number}"] or "inf"
         lines.append(f"  decide    {label} in [{low}, {high}]{', whole numbers' if integer else ''}")
     for own_row in template.own_rows:
         sign = "==" if own_row.equality else "<="

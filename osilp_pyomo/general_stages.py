@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from osilp_pyomo.batches import Batch, Evaluator
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import SolverError
+from osilp_pyomo.errors import CurvatureError, SolverError
 from osilp_pyomo.highs import solve_quadratic
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
 from osilp_pyomo.problem import FiniteLP
@@ -82,7 +82,7 @@ class QuadraticStage(StageSolver):
 
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)
-        self._last: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._last: tuple[Batch, FloatArray, FloatArray, FloatArray] | None = None
 
     def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
         if len(batch) == 1:
@@ -109,8 +109,8 @@ class QuadraticStage(StageSolver):
         return self.template.values(batch.arrivals, moved)
 
     def _together(self, batch: Batch, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self._last is not None and np.array_equal(self._last[0], weights):
-            return self._last[1], self._last[2]
+        if self._last is not None and self._last[0] is batch and np.array_equal(self._last[1], weights):
+            return self._last[2], self._last[3]
         size = len(self.template.decisions)
         gradient, hessian = self._all_parts(batch, weights)
         own, limits = batch.own[:, :, :size], -batch.own_fixed
@@ -124,8 +124,15 @@ class QuadraticStage(StageSolver):
         far = 1e3 * (1.0 + np.abs(np.where(np.isfinite(left), left, 0.0)).max(initial=0.0))
         left = np.where(np.isfinite(left), left, far)
         x, response = interior_point(gradient, -hessian, rows, left, own[:, equality], limits[:, equality])
-        self._last = weights, np.clip(x, batch.lower, batch.upper), response
-        return self._last[1], response
+        x = np.clip(x, batch.lower, batch.upper)
+        excess = np.einsum("bri,bi->br", own, x) - limits
+        excess = np.where(equality, np.abs(excess), excess)
+        bad = excess.max(axis=1, initial=0.0) > 1e-6 * (1.0 + np.abs(limits).max(axis=1, initial=0.0))
+        if bad.any():
+            name = batch.arrivals.name(int(np.argmax(bad)))
+            raise SolverError(f"The stage problem of the arrival {name!r} has no solution: its own rows contradict.")
+        self._last = batch, weights, x, response
+        return x, response
 
     def _all_parts(self, batch: Batch, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradients at zero (B, n) and Hessians (B, n, n) of the priced value, exact for a quadratic."""
@@ -146,6 +153,14 @@ class QuadraticStage(StageSolver):
             for j in range(i):
                 hessian[:, i, j] = hessian[:, j, i] = value((i, 1.0), (j, 1.0)) - up[i] - up[j] + base
         hessian[np.abs(hessian) < 1e-13 * np.abs(weights).max()] = 0.0
+        highest = np.linalg.eigvalsh(hessian)[:, -1]
+        bends = highest > 1e-9 * (1e-300 + np.abs(hessian).max(axis=(1, 2)))
+        if bends.any():
+            name = batch.arrivals.name(int(np.argmax(bends)))
+            raise CurvatureError(
+                f"The stage problem of the arrival {name!r} is not concave: its quadratic part bends upwards; what is "
+                "earned must be concave and what is used convex in the decision."
+            )
         return gradient, hessian
 
     def _solve(self, one: Batch, weights: FloatArray, rows: FloatArray, left: FloatArray) -> FloatArray:
@@ -162,7 +177,7 @@ class QuadraticStage(StageSolver):
         )  # fmt: skip
         found = solve_quadratic(lp, hessian)
         if found is None:
-            raise SolverError(f"HiGHS finds no solution of the stage problem of the arrival {one.arrivals.index[0]!r}.")
+            raise SolverError(f"HiGHS finds no solution of the stage problem of the arrival {one.arrivals.name(0)!r}.")
         return np.clip(found, one.lower[0], one.upper[0])
 
     def fit(
@@ -220,7 +235,7 @@ def interior_point(
             dual = dual + np.einsum("bri,br->bi", equal, y)
         primal = np.einsum("bri,bi->br", rows, x) + s - left
         even = np.einsum("bri,bi->br", equal, x) - equal_to
-        gap = (s * z).mean(axis=1)
+        gap = (s * z).sum(axis=1) / max(1, s.shape[1])
         matrix = np.zeros((count, size + equalities, size + equalities))
         matrix[:, :size, :size] = hessian + (rows * (z / s)[:, :, None]).transpose(0, 2, 1) @ rows
         matrix[:, :size, :size] += (
@@ -228,6 +243,7 @@ def interior_point(
         )
         matrix[:, :size, size:], matrix[:, size:, :size] = equal.transpose(0, 2, 1), equal
         miss = np.maximum(np.abs(dual).max(axis=1) / scale, np.abs(primal).max(axis=1, initial=0.0) / wide)
+        miss = np.maximum(miss, np.abs(even).max(axis=1, initial=0.0) / wide)
         done = (gap <= tolerance * scale) & (miss <= 1e-9)
         if np.all(done):
             break
@@ -235,7 +251,7 @@ def interior_point(
         residuals = dual, primal, even
         dx, _, ds, dz = _direction(matrix, rows, s, z, residuals, s * z)
         share = np.minimum(_furthest(s, ds), _furthest(z, dz))
-        ahead = ((s + share[:, None] * ds) * (z + share[:, None] * dz)).mean(axis=1)
+        ahead = ((s + share[:, None] * ds) * (z + share[:, None] * dz)).sum(axis=1) / max(1, s.shape[1])
         centring = (ahead / np.maximum(gap, 1e-300)) ** 3
         centre = s * z + ds * dz - (centring * gap)[:, None]
         dx, dy, ds, dz = _direction(matrix, rows, s, z, residuals, centre)
@@ -345,7 +361,7 @@ class SmoothStage(StageSolver):
                 break
         if best is None:
             raise SolverError(
-                f"SLSQP finds no solution of the stage problem of the arrival {arrivals.index[0]!r}: {found.message}."
+                f"SLSQP finds no solution of the stage problem of the arrival {arrivals.name(0)!r}: {found.message}."
             )
         return np.clip(np.where(best <= inner_low, low, best), low, high)
 

@@ -72,6 +72,19 @@ class History:
         if fresh:
             self._append(batch, np.array(fresh))
 
+    def mark(self) -> tuple[int, int, FloatArray]:
+        """Where it is, to come back to."""
+        return self.size, self.met, self.counts[: self.size].copy()
+
+    def back_to(self, mark: tuple[int, int, FloatArray]) -> None:
+        """Forget what came after a mark."""
+        self.size, self.met, counts = mark
+        for key in self._keys[self.size :]:
+            del self._numbers[key]
+        del self._keys[self.size :]
+        self.counts[self.size :] = 0.0
+        self.counts[: self.size] = counts
+
     def _reserve(self, size: int) -> None:
         if size > len(self.counts):
             self.counts = np.concatenate([self.counts, np.zeros(max(64, len(self.counts)))])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,7 @@ import pyomo.environ as pyo
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray, PointFunction
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.problem import TracedRows
 from osilp_pyomo.profiles import Profile
-
-# Coefficients that a scan may have at places where rows switch; with more, those places are left out.
-_SWITCH_COEFFICIENTS = 20_000_000
 
 
 class _Where:
@@ -67,31 +62,3 @@ def domain_of(data: SemiInfiniteConstraintData) -> Domain:
 def _from_both_sides(places: FloatArray) -> FloatArray:
     """Places where a row may jump, with the nearest numbers on both sides: its one-sided limits."""
     return np.concatenate([np.nextafter(places, -np.inf), places, np.nextafter(places, np.inf)])
-
-
-def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
-    """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
-    if domain.dimension > 1 or not domain.bounded:
-        return domain
-    found: list[FloatArray] = []
-    nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
-    for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
-        if len(group.columns) * len(nodes) * len(group.switches) > 4 * _SWITCH_COEFFICIENTS:
-            continue
-        for switch in group.switches:
-            signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
-            column, left = np.nonzero(signs[:, 1:] != signs[:, :-1])
-            low, high = nodes[left], nodes[left + 1]
-            # Curves have no entry a column, and no switch calls them: one inside another is left out.
-            slots = [slot[column] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
-            for _ in range(60):
-                middle = (low + high) / 2
-                with np.errstate(all="ignore"):
-                    value = np.broadcast_to(switch(slots, [middle]), middle.shape)
-                same = (value > 0) == signs[column, left]
-                low, high = np.where(same, middle, low), np.where(same, high, middle)
-            found.append(np.concatenate([low, high]))
-    places = np.unique(np.concatenate([np.empty(0), *found]))
-    if not len(places) or len(places) * len(rows.columns) > _SWITCH_COEFFICIENTS:
-        return domain
-    return replace(domain, marks=(np.unique(np.concatenate([domain.marks[0], places])),))

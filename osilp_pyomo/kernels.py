@@ -103,6 +103,15 @@ def _room_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> fl
     return room
 
 
+def _capped_loop(remaining: FloatArray, share: float, used: FloatArray) -> float:
+    """Which part of a use takes no more than a share of what remains of any resource."""
+    part = 1.0
+    for k in range(used.shape[0]):
+        if used[k] > 0 and used[k] > share * remaining[k]:
+            part = min(part, max(share * remaining[k], 0.0) / used[k])
+    return part
+
+
 def _fits_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
     for k in range(used.shape[0]):
         if used[k] > slack[k] and remaining[k] >= -OVERRUN * slack[k] and used[k] > remaining[k] + slack[k]:
@@ -139,6 +148,11 @@ def _room_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> f
     return float((left / used[over]).min(initial=1.0))
 
 
+def _capped_numpy(remaining: FloatArray, share: float, used: FloatArray) -> float:
+    over = (used > 0) & (used > share * remaining)
+    return float((np.maximum(share * remaining[over], 0.0) / used[over]).min(initial=1.0))
+
+
 def _fits_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
     return not np.any((used > slack) & (remaining >= -OVERRUN * slack) & (used > remaining + slack))
 
@@ -150,9 +164,10 @@ def _step_numpy(dual: FloatArray, share: float, target: FloatArray, used: FloatA
 if COMPILED:
     inner, inner_abs, distance = compiled(_inner_loop), compiled(_inner_abs_loop), compiled(_distance_loop)
     add, room, fits, step = compiled(_add_loop), compiled(_room_loop), compiled(_fits_loop), compiled(_step_loop)
+    capped = compiled(_capped_loop)
 else:
     inner, inner_abs, distance = _inner_numpy, _inner_abs_numpy, _distance_numpy
-    add, room, fits, step = _add_numpy, _room_numpy, _fits_numpy, _step_numpy
+    add, room, fits, step, capped = _add_numpy, _room_numpy, _fits_numpy, _step_numpy, _capped_numpy
 
 
 # -- one decision ---------------------------------------------------------------------------------------
@@ -256,7 +271,8 @@ def onto_ball(dual: FloatArray, centre: FloatArray, radius: float, floor: FloatA
     The paper projects on the ball of radius V_l around the last level's average (Algorithm 3, line 5, with the
     index mended); taking the two projections one after the other is not the projection on both.
     """
-    if distance(dual, 1.0, centre) <= radius * radius:
+    if distance(np.maximum(dual, floor), 1.0, centre) <= radius * radius:
+        dual[:] = np.maximum(dual, floor)
         return
     low, high = 0.0, 1.0
     while distance(np.maximum((dual + high * centre) / (1.0 + high), floor), 1.0, centre) > radius * radius:
@@ -352,7 +368,7 @@ def learn(
     elif accelerating(settings, numbers):
         step(dual, settings[STEP] * width / (spread * np.log(max(horizon, 3.0))), target, used, floor)
         halved = 0.5 ** numbers[LEVEL]
-        step(learner, halved * width / (3.0 * spread), budget, learner_used, floor)
+        learner[:] = learner - halved * width / (3.0 * spread) * (budget - learner_used)
         onto_ball(learner, centre, halved * width, floor)
         numbers[PLACE] += 1.0
         add(average, 1.0, learner)
@@ -386,6 +402,7 @@ def run(
     integer: FloatArray,
     options: bool,
     fractions: FloatArray,
+    caps: FloatArray,
     forced: FloatArray,
     guard: int,
     others: FloatArray,
@@ -405,9 +422,9 @@ def run(
     """Decide arrivals one after the other; the state arrays are changed, decisions are written.
 
     ``rewards`` (B, n), ``usage`` (B, n, R), ``fixed`` (B or 0, R), ``others`` (B or 0, n, M) with the use of other
-    resources that are guarded, ``forced`` (B or 0, n) with what was really done. ``first`` is the number of arrivals
-    met before. Returns the number of an arrival whose stage problem is unbounded, or -1; the state is then that before
-    it.
+    resources that are guarded, ``forced`` (B or 0, n) with what was really done, ``caps`` (B or 0) with the share of
+    what remains of a resource that an arrival may take at most. ``first`` is the number of arrivals met before. Returns
+    the number of an arrival whose stage problem is unbounded, or -1; the state is then that before it.
     """
     count = rewards.shape[1]
     used, learner_used = np.zeros(dual.shape[0]), np.zeros(dual.shape[0])
@@ -428,8 +445,13 @@ def run(
         if not np.all(np.isfinite(x)):
             numbers[:] = before
             return t
-        wanted[t] = x
         total_usage(usage[t], idle, x, used)
+        if caps.shape[0] > 0 and caps[t] < 1.0:
+            part = capped(remaining, caps[t], used)
+            if part < 1.0:
+                x *= part
+                total_usage(usage[t], idle, x, used)
+        wanted[t] = x
         if settings[REMAINING_TARGET] != 0.0:
             target[:] = remaining / max(horizon - first - t, 1.0)
         # The learner's own response must come before the guard: both work on what was wanted.

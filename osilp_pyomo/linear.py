@@ -196,7 +196,7 @@ def leaves(expression: Any) -> Iterator[Any]:
     stack = [expression]
     while stack:
         node = stack.pop()
-        if node is None or node.__class__ in native_numeric_types:
+        if node is None or node.__class__ in native_types:
             continue
         if node.is_expression_type():
             stack.extend(node.args)

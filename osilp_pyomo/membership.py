@@ -94,7 +94,7 @@ class Membership:
         """Number of the stage in an index of a component, and the rest of that index."""
         members = _as_tuple(index)
         if self._function is not None:
-            stage = self._function(index)
+            stage = self._called(index)
             if stage is None:
                 return None
             number = self._members.setdefault(stage, len(self._members))
@@ -114,6 +114,19 @@ class Membership:
         if stage not in self._members:
             return None
         return self._members[stage], members[:first] + members[first + width :]
+
+    def _called(self, index: Any) -> Any:
+        """What the user's function says of an index."""
+        assert self._function is not None
+        try:
+            stage = self._function(index)
+            hash(stage)
+        except Exception as error:
+            raise OptionError(
+                f"compile_online: stages(...) failed for the index {index!r} ({type(error).__name__}: {error}); "
+                "give back a stage that can be a key of a dictionary, or None for an index that has none."
+            ) from error
+        return stage
 
     def _position(self, component: Any) -> tuple[int, int] | None:
         key = id(component)
@@ -145,11 +158,21 @@ class Membership:
 
 
 def _positions_by_set(index_set: Any, stages: Any) -> Iterator[tuple[int, int]]:
+    if index_set is stages or _within(index_set, stages):
+        yield 0, stages.dimen
+        return
+    own = list(stages.subsets(expand_all_set_operators=False))
+    parts = _parts(index_set)
     first = 0
-    for part in _parts(index_set):
-        if part is stages or _within(part, stages):
+    for number, part in enumerate(parts):
+        product = len(own) > 1 and len(parts) >= number + len(own) and all(map(_is, parts[number:], own))
+        if part is stages or _within(part, stages) or product:
             yield first, stages.dimen
         first += part.dimen if isinstance(part.dimen, int) else 1
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
 
 
 def _parts(index_set: Any) -> list[Any]:

@@ -77,9 +77,11 @@ def compile_online(
         raise ModelError(
             "compile_online: the model is abstract; call model.create_instance() and compile the instance."
         )
-    read = read_stages(model, stages)
+    if horizon is not None:
+        whole_number(horizon, "compile_online: horizon")
+    read = read_stages(model, stages, horizon)
     template, own = read.template, read.arrivals
-    horizon = len(own) if horizon is None else whole_number(horizon, "compile_online: horizon")
+    horizon = len(own) if horizon is None else int(horizon)
     if horizon < 2:
         raise OptionError(f"compile_online: horizon must be at least 2 (got {horizon}).")
     names = [FamilyName(family.name, read.components[family.name]) for family in template.families]

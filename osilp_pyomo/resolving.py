@@ -30,6 +30,9 @@ class Resolve(Policy):
         by exchange, so that no point is overrun rather than no average.
     growth : float
         Ratio of the times.
+    caution : float
+        An arrival unlike any seen before takes at most caution / sqrt(T - t) of what is left of a resource: the sample
+        cannot know that it is one of a kind, and a single heavy one could use a point up for good.
 
     Notes
     -----
@@ -44,6 +47,7 @@ class Resolve(Policy):
 
     exact: bool = False
     growth: float = 1.3
+    caution: float = 2.0
     algorithm: ClassVar[str] = "re-solving on the remaining budget"
 
     def __post_init__(self) -> None:
@@ -54,6 +58,10 @@ class Resolve(Policy):
     def view(self) -> str:  # type: ignore[override]
         """Which resources are priced."""
         return POINTS if self.exact else PROJECTED
+
+    def share(self, left: FloatArray) -> FloatArray:
+        """What an arrival unlike any seen before may take at most of what is left of a resource, by arrivals left."""
+        return np.minimum(1.0, self.caution / np.sqrt(left))
 
     def times(self, horizon: int) -> FloatArray:
         """How many arrivals have been seen when the price is found anew."""

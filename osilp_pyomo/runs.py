@@ -173,10 +173,10 @@ class Run:
         if group.family is None:
             return float(abs(excess[0]) if group.equality else excess[0])
         grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
+        if functionals.atomic:
+            return float(np.linalg.norm(np.maximum(excess[: len(functionals)], 0.0)))
         weights = np.sqrt(np.maximum(grid.weights, 0.0) / grid.weights.sum())
         excess = weights * excess[: len(grid)]
-        if functionals.atomic:
-            return float(np.linalg.norm(np.maximum(excess, 0.0)))
         left = weights[:, None] * functionals.basis.evaluate(grid.domain, grid.points)
         solution, _ = nnls(left, excess)
         return float(np.linalg.norm(left @ solution))

@@ -42,7 +42,7 @@ def write_state(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any])
 def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a saved controller."""
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             header = json.loads(str(saved["header"]))
             arrays = {name[2:]: saved[name] for name in saved.files if name.startswith("a:")}
     except FileNotFoundError:

@@ -34,6 +34,8 @@ from osilp_pyomo.kernels import (
 ITERATIONS = 100
 # The bracket of a variable without a bound grows up to this.
 FAR = 1e12
+# A second derivative above this share of the first, and of itself, is no rounding: the stage is not concave.
+BENDS = 1e-8
 
 
 def make_newton(slope: Callable[..., Any], compile_it: bool) -> Callable[..., float]:
@@ -49,6 +51,8 @@ def make_newton(slope: Callable[..., Any], compile_it: bool) -> Callable[..., fl
             right = max(1.0, left + 1.0)
         # The ends decide whether there is a zero inside at all.
         first, second = slope(theta, p, left)
+        if second > BENDS * (1.0 + abs(second)) and second > BENDS * abs(first):
+            return math.nan
         while low == -math.inf and first < 0.0 and left > -FAR:
             left, right = 2.0 * left, left
             first, second = slope(theta, p, left)
@@ -57,6 +61,8 @@ def make_newton(slope: Callable[..., Any], compile_it: bool) -> Callable[..., fl
         if not first >= 0.0:
             return math.nan
         first, second = slope(theta, p, right)
+        if second > BENDS * (1.0 + abs(second)) and second > BENDS * abs(first):
+            return math.nan
         while high == math.inf and first > 0.0 and right < FAR:
             left, right = right, 2.0 * right
             first, second = slope(theta, p, right)
@@ -65,9 +71,10 @@ def make_newton(slope: Callable[..., Any], compile_it: bool) -> Callable[..., fl
         if not first <= 0.0:
             return math.nan
         x = 0.5 * (left + right)
+        last, before = right - left, right - left
         for _ in range(ITERATIONS):
             first, second = slope(theta, p, x)
-            if first != first or (second > 1e-7 * (1.0 + abs(second)) and second > 1e-9 * abs(first)):
+            if first != first or (second > BENDS * (1.0 + abs(second)) and second > BENDS * abs(first)):
                 return math.nan
             if first > 0.0:
                 left = x
@@ -76,12 +83,14 @@ def make_newton(slope: Callable[..., Any], compile_it: bool) -> Callable[..., fl
             else:
                 return x
             moved = x - first / second if second < 0.0 else 0.5 * (left + right)
-            if not (left <= moved and moved <= right):
+            # Across a kink Newton goes to and fro: steps that do not get shorter are replaced by bisections.
+            if not (left <= moved and moved <= right) or abs(moved - x) > 0.5 * before:
                 moved = 0.5 * (left + right)
-            if abs(moved - x) <= 1e-13 * (1.0 + abs(x)):
+            last, before = abs(moved - x), last
+            if last <= 1e-13 * (1.0 + abs(x)):
                 return moved
             x = moved
-        return x
+        return math.nan
 
     if compile_it:
         return just_in_time(newton)

@@ -16,7 +16,7 @@ from osilp_pyomo.batches import Batch, Evaluator
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
-from osilp_pyomo.smooth_kernels import FAR, ITERATIONS, make_newton, make_run
+from osilp_pyomo.smooth_kernels import BENDS, FAR, ITERATIONS, make_newton, make_run
 from osilp_pyomo.stage_problems import Densities, StageSolver
 from osilp_pyomo.templates import StageTemplate
 
@@ -213,7 +213,7 @@ class NewtonStage(StageSolver):
         label = self.template.decisions[axis]
 
         def complaint(kind: str, arrival: int, x: float) -> Exception:
-            name = batch.arrivals.index[arrival]
+            name = batch.arrivals.name(arrival)
             if kind == "curvature":
                 return CurvatureError(
                     f"The stage problem of the arrival {name!r} is not concave: at {label} = {x:.6g} the priced value "
@@ -276,25 +276,43 @@ def _zeros(
     if bad.any():
         arrival = int(np.argmax(bad))
         raise complain("undefined", arrival, float(left[arrival]))
-    at_low, at_high = at_left <= 0, at_right >= 0
+    at_low, at_high = (at_left <= 0) & np.isfinite(low), (at_right >= 0) & np.isfinite(high)
+    settled = at_low | at_high
     x = 0.5 * (left + right)
+    for end in (left, right):
+        _refuse_bend(*derivative(end), end, complain)
+    last, before = right - left, right - left
     for _ in range(ITERATIONS):
         first, second = derivative(x)
-        bends = (second > 1e-7 * (1 + np.abs(second))) & (second > 1e-9 * np.abs(first)) & ~(at_low | at_high)
-        if bends.any():
-            arrival = int(np.argmax(bends))
-            raise complain("curvature", arrival, float(x[arrival]))
+        _refuse_bend(first, second, x, complain)
         left, right = np.where(first > 0, x, left), np.where(first < 0, x, right)
         with np.errstate(all="ignore"):
             moved = x - first / second
-        inside = (moved >= left) & (moved <= right) & (second < 0)
-        moved = np.where(inside, moved, 0.5 * (left + right))
+        # Across a kink Newton goes to and fro: steps that do not get shorter are replaced by bisections.
+        usable = (moved >= left) & (moved <= right) & (second < 0) & (np.abs(moved - x) <= 0.5 * before)
+        moved = np.where(usable, moved, 0.5 * (left + right))
         moved = np.where(first == 0, x, moved)
-        done = np.abs(moved - x) <= 1e-13 * (1 + np.abs(x))
+        last, before = np.abs(moved - x), last
         x = moved
-        if np.all(done | at_low | at_high):
+        if np.all((last <= 1e-13 * (1 + np.abs(x))) | settled):
             break
-    return np.where(at_low, low, np.where(at_high, high, x)) if np.any(at_low | at_high) else x
+    else:
+        open_ones = (last > 1e-9 * (1 + np.abs(x))) & ~settled
+        if open_ones.any():
+            arrival = int(np.argmax(open_ones))
+            raise complain("undefined", arrival, float(x[arrival]))
+    return np.where(at_low, low, np.where(at_high, high, x)) if settled.any() else x
+
+
+def _refuse_bend(
+    first: FloatArray, second: FloatArray, x: FloatArray, complain: Callable[[str, int, float], Exception]
+) -> None:
+    """Refuse a stage whose priced value bends upwards somewhere."""
+    with np.errstate(all="ignore"):
+        bends = (second > BENDS * (1 + np.abs(second))) & (second > BENDS * np.abs(first)) & np.isfinite(second)
+    if bends.any():
+        arrival = int(np.argmax(bends))
+        raise complain("curvature", arrival, float(x[arrival]))
 
 
 def _inside(

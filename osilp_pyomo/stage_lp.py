@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from osilp_pyomo.batches import Evaluator
 from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
+from osilp_pyomo.switching import with_switch_points
 from osilp_pyomo.templates import CONSTANT, Arrivals, Multiplied, StageFamily, StageTemplate
 
 
@@ -49,18 +51,32 @@ def stage_lp(evaluator: Evaluator, arrivals: Arrivals) -> SemiInfiniteLP:
         row_names,
     )
     columns = np.arange(count, dtype=np.int64) * width
-    return SemiInfiniteLP(core, tuple(_family(family, arrivals, columns, names) for family in template.families))
+    return SemiInfiniteLP(
+        core, tuple(_family(template, family, arrivals, columns, names) for family in template.families)
+    )
 
 
-def _family(family: StageFamily, arrivals: Arrivals, columns: Any, names: Sequence[str]) -> Family:
-    groups = [term.group(arrivals, columns + term.function) for term in family.terms if term.function != CONSTANT]
+def _family(
+    template: StageTemplate, family: StageFamily, arrivals: Arrivals, columns: Any, names: Sequence[str]
+) -> Family:
+    groups = [
+        term.group(
+            arrivals,
+            columns + term.function,
+            template.data_names(term),
+            (template.decisions[term.function].name,),
+        )
+        for term in family.terms
+        if term.function != CONSTANT
+    ]
     moved = []
     for term in family.terms:
         if term.function == CONSTANT:
             group = term.group(arrivals, np.zeros(len(arrivals), dtype=np.int64))
-            moved.append(TermGroup(Multiplied(group.kernel, -1.0), group.slots, group.columns))
+            moved.append(replace(group, kernel=Multiplied(group.kernel, -1.0)))
     limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
-    return Family(family.name, family.domain, TracedRows(_merged(groups), *limits), names)
+    rows = TracedRows(_merged(groups), *limits)
+    return Family(family.name, with_switch_points(family.domain, rows), rows, names)
 
 
 def _merged(groups: list[TermGroup]) -> list[TermGroup]:
@@ -75,8 +91,26 @@ def _merged(groups: list[TermGroup]) -> list[TermGroup]:
             continue
         sizes = [len(group.slots) for group in same]
         slots = tuple(slot for group in same for slot in group.slots)
-        result.append(TermGroup(_Summed(tuple(group.kernel for group in same), tuple(sizes)), slots, same[0].columns))
+        kernel = _Summed(tuple(group.kernel for group in same), tuple(sizes))
+        ends = np.cumsum([0, *sizes]).tolist()
+        switches = tuple(
+            _Part(switch, first, last)
+            for group, first, last in zip(same, ends[:-1], ends[1:], strict=True)
+            for switch in group.switches
+        )
+        parameters = tuple(name for group in same for name in group.parameters)
+        result.append(TermGroup(kernel, slots, same[0].columns, parameters, same[0].variables, switches))
     return result
+
+
+class _Part:
+    """A function of some of the slots only."""
+
+    def __init__(self, kernel: Any, first: int, last: int) -> None:
+        self.kernel, self.first, self.last = kernel, first, last
+
+    def __call__(self, slots: Sequence[Any], coordinates: Sequence[Any]) -> Any:
+        return self.kernel(slots[self.first : self.last], coordinates)
 
 
 class _Summed:

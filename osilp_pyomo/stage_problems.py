@@ -241,5 +241,5 @@ def _linear(
 
 
 def _no_decision(batch: Batch, why: str) -> Exception:
-    name = batch.arrivals.index[0] if len(batch) == 1 else "one of them"
+    name = batch.arrivals.name(0) if len(batch) == 1 else "one of them"
     return DataError(f"The stage problem of the arrival {name!r} cannot be solved: {why}; give its decisions bounds.")

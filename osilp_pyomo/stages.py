@@ -8,7 +8,7 @@ are filled from the data of an arrival; all other stages must have the same kern
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ import pandas as pd
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.base.range import AnyRange, NumericRange
+from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.visitor import identify_variables
 
@@ -32,11 +34,13 @@ from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import reads_as_lower
 from osilp_pyomo.separation import NotSeparableError, separate
 from osilp_pyomo.templates import (
+    ANYTHING,
     CONSTANT,
     Allowed,
     Arrivals,
     CurveForm,
     Field,
+    Interval,
     Label,
     MixedTerm,
     OwnRow,
@@ -46,7 +50,12 @@ from osilp_pyomo.templates import (
     StageTemplate,
     Term,
 )
-from osilp_pyomo.tracing import active_objective, ordinary_constraints, refuse_foreign_components
+from osilp_pyomo.tracing import (
+    active_objective,
+    ordinary_constraints,
+    refuse_foreign_components,
+    refuse_odd_domain,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +82,16 @@ class _Split:
         self.by_stage.setdefault(stage, []).append((coefficient, function))
 
 
-def read_stages(model: Any, stages: Any) -> ReadModel:
-    """Read a model as an online program."""
+def read_stages(model: Any, stages: Any, horizon: int | None = None) -> ReadModel:
+    """Read a model as an online program for so many arrivals; as many as it has stages if not given."""
     with PauseGC():
-        return _Reader(model, stages).read()
+        return _Reader(model, stages, horizon).read()
 
 
 class _Reader:
     """Reads one model; holds what is found on the way."""
 
-    def __init__(self, model: Any, stages: Any) -> None:
+    def __init__(self, model: Any, stages: Any, horizon: int | None) -> None:
         refuse_foreign_components(model)
         self.model = model
         self.places = Membership(model, stages)
@@ -93,11 +102,14 @@ class _Reader:
                 f"compile_online: there must be at least two example stages, so that data of a stage can be told from "
                 f"shared data (got {self.count}); declare two or more, and horizon= for how many will come."
             )
+        # Where more arrivals come than stages are declared, constants of stage terms come again with each of them.
+        self.repeated = horizon is not None and horizon != self.count
         self.decisions: dict[tuple[str, tuple[Any, ...]], int] = {}
         self.variables: list[dict[int, Any]] = []  # for each decision: stage -> variable
         self.fields: dict[tuple[str, tuple[Any, ...]], int] = {}
         self.field_list: list[Field] = []
         self.own: list[Any] = []  # own values of each field
+        self._orders: dict[int, list[tuple[Any, ...]]] = {}
         self.functions: dict[Any, int] = {}
         self.function_list: list[StageFunction] = []
         self.texts: dict[str, str] = {}
@@ -207,14 +219,14 @@ class _Reader:
             place = self.places.of(variable)
             assert place is not None
             result.add(place.stage, coefficient, variable)
-        for constant in terms.constants:
+        for constant in self._constants(terms.constants, what):
             stages = self._stages_of(constant)
-            if len(stages) > 1:
-                raise ModelError(self._across(what, constant))
             if stages:
                 result.add(stages.pop(), constant, None)
             else:
                 result.shared.append(constant)
+        if self.repeated:
+            self._share_out(result)
         for factor, node in terms.nonlinear:
             stages = self._stages_of(node) | self._stages_of(factor)
             if len(stages) > 1:
@@ -229,6 +241,41 @@ class _Reader:
                 constant = h.__class__ in native_numeric_types
                 result.add(stage, times(times(factor, a), h) if constant else times(factor, a), None if constant else h)
         return result
+
+    def _constants(self, constants: Iterable[Any], what: str) -> Iterable[Any]:
+        """Constants one by one, sums of several stages' data taken apart."""
+        waiting = [(constant, 1) for constant in constants]
+        waiting.reverse()
+        while waiting:
+            node, factor = waiting.pop()
+            if len(self._stages_of(node)) + len(self._stages_of(factor)) <= 1:
+                yield times(factor, node)
+            elif isinstance(node, numeric.SumExpression):
+                waiting.extend((part, factor) for part in reversed(node.args))
+            elif isinstance(node, numeric.NegationExpression):
+                waiting.append((node.args[0], times(-1, factor)))
+            elif node.__class__ not in native_numeric_types and node.is_named_expression_type():
+                waiting.append((node.args[0], factor))
+            elif isinstance(node, numeric.ProductExpression) and not all(map(self._stages_of, node.args)):
+                one, other = node.args if not self._stages_of(node.args[0]) else reversed(node.args)
+                waiting.append((other, times(factor, one)))
+            elif isinstance(node, numeric.DivisionExpression) and not self._stages_of(node.args[1]):
+                waiting.append((node.args[0], times(factor, 1 / node.args[1])))
+            else:
+                raise ModelError(self._across(what, node))
+
+    def _share_out(self, split: _Split) -> None:
+        """Constants that stand there once a stage belong to the stages: they come again with every arrival."""
+        found: dict[str, list[Any]] = {}
+        for constant in split.shared:
+            found.setdefault(str(constant), []).append(constant)
+        split.shared = []
+        for same in found.values():
+            each = len(same) // self.count
+            for stage in range(self.count):
+                for constant in same[stage * each : (stage + 1) * each]:
+                    split.add(stage, constant, None)
+            split.shared += same[self.count * each :]
 
     def _stages_of(self, expression: Any) -> set[int]:
         found = set()
@@ -281,13 +328,25 @@ class _Reader:
             literals.append(literal)
             if slot is not None:
                 slots.append(slot)
-        stand_ins = [slot if isinstance(slot, CurveStack) else None for slot in slots]
-        source, _ = source_of(shape, literals, stand_ins)
+        source, switches = source_of(shape, literals, self._stand_ins(slots))
         if absent:
             present = np.array([float(stage in members) for stage in range(self.count)])
-            source = f"(s[{len(slots)}] * ({source}))"
+            source = f"np.where(s[{len(slots)}] != 0, {source}, 0.0)"
             slots.append(self._hidden(present, what))
-        return Term(number, compiled(source), tuple(slots))
+        return Term(number, compiled(source), tuple(slots), tuple(compiled(switch) for switch in switches))
+
+    def _stand_ins(self, slots: Sequence[int | CurveStack]) -> list[Any]:
+        """For each slot the curves that stand there, for the knots they have in common; None for numbers."""
+        found: list[Any] = []
+        for slot in slots:
+            own = self.own[slot] if isinstance(slot, int) else slot
+            if isinstance(own, list):
+                known = tuple(curve for curve in own if curve is not None)
+                form = self.field_list[slot].curve if isinstance(slot, int) else None
+                assert form is not None
+                own = CurveStack.of_tables(known) if known else CurveStack.without_values(form.dimension)
+            found.append(own if isinstance(own, CurveStack) else None)
+        return found
 
     def _slot(self, found: dict[int, Any], absent: list[int], what: str) -> tuple[str | None, int | CurveStack | None]:
         """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share."""
@@ -329,21 +388,34 @@ class _Reader:
         if key not in self.fields:
             self.fields[key] = len(self.field_list)
             owner = leaf.parent_component()
+            order = self._order_of(owner)
+            at, among = order.index(key[1]), len(order)
             if isinstance(owner, Profile):
                 form = CurveForm(owner._knots, owner._kind, owner._outside, owner.dimension)
-                self.field_list.append(Field(Label(*key), curve=form))
+                self.field_list.append(Field(Label(*key), curve=form, place=at, among=among))
                 self.own.append(self._own_curves(key, owner))
             else:
-                self.field_list.append(Field(Label(*key), _default_of(owner), _allowed(owner)))
+                self.field_list.append(Field(Label(*key), _default_of(owner), _allowed(owner), place=at, among=among))
                 self.own.append(self._own_numbers(key, owner))
         return self.fields[key]
 
+    def _order_of(self, owner: Any) -> list[tuple[Any, ...]]:
+        """What is left of a component's indices beside the stage, in the order of its Set."""
+        if id(owner) not in self._orders:
+            found: dict[tuple[Any, ...], None] = {}
+            for index in owner.index_set() if owner.is_indexed() else [None]:
+                place = self.places.of(owner[index] if owner.is_indexed() else owner)
+                if place is not None:
+                    found.setdefault(place.key)
+            self._orders[id(owner)] = list(found)
+        return self._orders[id(owner)]
+
     def _own_data(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Iterable[tuple[int, Any]]:
-        """The members of a component, or of its fellows in the other blocks, by stage."""
+        """The members of a component, or of its fellows in other blocks, by stage."""
         owners = [owner]
-        block = owner.parent_block()
-        if block.parent_component().is_indexed() and key[0] != owner.name:
-            owners = [each.component(owner.local_name) for each in block.parent_component().values()]
+        if key[0] != owner.name:
+            fellows = self.model.model().component_objects(owner.ctype, descend_into=True)
+            owners = [each for each in fellows if each.local_name == owner.local_name]
         for each in owners:
             for index in each.index_set() if each.is_indexed() else [None]:
                 data = each[index] if each.is_indexed() else each
@@ -509,7 +581,7 @@ class _Reader:
                 literals.append(literal)
                 if slot is not None:
                     kept.append(slot)
-            source, _ = source_of(shapes.pop(), literals, [s if isinstance(s, CurveStack) else None for s in kept])
+            source, _ = source_of(shapes.pop(), literals, self._stand_ins(kept))
             shape = shape_of(first[place], joint_axes(axes, self.variables, 0))[0]
             result.append(
                 MixedTerm(
@@ -530,6 +602,9 @@ class _Reader:
             lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=False)
             split = self._split([(1, body)], what, {})
             holding = {s for s, entries in split.by_stage.items() if any(h is not None for _, h in entries)}
+            if not holding:
+                self._check_settled(constraint, what)
+                continue
             if len(holding) == 1:
                 self._own_row(constraint, lower, body, upper, next(iter(holding)), own)
                 continue
@@ -537,9 +612,15 @@ class _Reader:
             self._describe(constraint.name, split)
             self._refuse_differing(split, what)
             constant = sum(number_of(term, what) for term in split.shared)
-            limits = [None if limit is None else number_of(limit, what) - constant for limit in (lower, upper)]
+            limits = [_total(limit, constant, what) for limit in (lower, upper)]
             rows.append(StageRow(constraint.name, self._terms(split, what, {}), limits[0], limits[1]))
         return tuple(rows), self._own_rows(own)
+
+    def _check_settled(self, constraint: Any, what: str) -> None:
+        """A row without free variables holds, or the model has no solution."""
+        body = constraint.body(exception=False)
+        if body is None or constraint.slack() < -1e-8 * (1 + abs(body)):
+            raise ModelError(f"{what}: it holds no free variable and is not satisfied by what it holds (got {body}).")
 
     def _own_row(self, constraint: Any, lower: Any, body: Any, upper: Any, stage: int, own: dict[Any, Any]) -> None:
         """A row of one stage alone, as sums that are <= 0 or == 0."""
@@ -556,10 +637,18 @@ class _Reader:
             if limit is None:
                 continue
             split = self._split([(sign, body), (-sign, limit)], what, {})
+            if set(split.by_stage) - {stage}:
+                other = self.places.stages[(set(split.by_stage) - {stage}).pop()]
+                raise ModelError(
+                    f"{what}: a row of stage {self.places.stages[stage]!r} uses data of stage {other!r}; each arrival "
+                    "may use its own data only."
+                )
             for constant in split.shared:
                 split.add(stage, constant, None)
             # One dictionary for all stages: row, side -> terms by stage.
-            merged = own.setdefault((place.name, place.key, sign), (equality, _Split()))[1]
+            kind, merged = own.setdefault((place.name, place.key, sign), (equality, _Split()))
+            if kind != equality:
+                raise ModelError(f"{what}: it is an equation in some stages and an inequality in others.")
             merged.by_stage[stage] = split.by_stage.get(stage, [])
 
     def _own_rows(self, own: Mapping[Any, tuple[bool, _Split]]) -> tuple[OwnRow, ...]:
@@ -575,8 +664,10 @@ class _Reader:
     def _bounds(self) -> tuple[Any, Any, Any]:
         sides: list[list[Any]] = [[], []]
         integer = []
-        for (name, key), members in zip(self.decisions, self.variables, strict=True):
+        for number, ((name, key), members) in enumerate(zip(self.decisions, self.variables, strict=True)):
             what = f"Variable '{Label(name, key)}'"
+            for variable in members.values():
+                refuse_odd_domain(variable)
             kinds = {variable.is_continuous() for variable in members.values()}
             if len(kinds) > 1:
                 raise ModelError(f"{what}: it is integer in some stages and not in others.")
@@ -591,9 +682,7 @@ class _Reader:
                     if limit is not None:
                         split.add(stage, limit, None)
                 side.append(None if missing else self._terms(split, what, {}))
-                self.texts[f"{attribute} {Label(name, key)}"] = (
-                    "" if missing else self._neutral(str(limits[0]), limits[0])
-                )
+                self.texts[f"{attribute} {number}"] = "" if missing else self._neutral(str(limits[0]), limits[0])
         return tuple(sides[0]), tuple(sides[1]), np.array(integer, dtype=bool)
 
     # -- words -------------------------------------------------------------------------------------
@@ -629,6 +718,14 @@ class _Reader:
         return text
 
 
+def _total(limit: Any, constant: float, what: str) -> float | None:
+    """A limit of a row over the horizon without the row's constants; None where there is none."""
+    if limit is None:
+        return None
+    number = number_of(limit, what, infinite=True)
+    return None if np.isinf(number) else number - constant
+
+
 def joint_axes(axes: Mapping[int, int], variables: Sequence[dict[int, Any]], stage: int) -> dict[int, int]:
     """Axes of a mixed term: the coordinates of the index, then the decisions."""
     joint = dict(axes)
@@ -650,7 +747,7 @@ def _literal(number: float) -> str:
 
 
 def _renamed(each: Field, name: str) -> Field:
-    return Field(Label(name, each.label.key), each.default, each.allowed, each.curve, each.hidden, each.row)
+    return replace(each, label=Label(name, each.label.key))
 
 
 def _default_of(owner: Any) -> float | None:
@@ -659,17 +756,25 @@ def _default_of(owner: Any) -> float | None:
 
 
 def _allowed(owner: Any) -> Allowed:
+    """The numbers that a Param's ``within=`` allows."""
     domain = owner.domain
-    low, high = domain.bounds() if hasattr(domain, "bounds") else (None, None)
-    members = None
-    if domain.isfinite() and domain.isdiscrete():
-        members = frozenset(float(member) for member in domain if member.__class__ in native_numeric_types)
-    return Allowed(
-        -np.inf if low is None else float(low),
-        np.inf if high is None else float(high),
-        bool(domain.isdiscrete()),
-        members,
-    )
+    try:
+        ranges = list(domain.ranges())
+    except AttributeError:
+        return ANYTHING
+    found = []
+    for each in ranges:
+        if isinstance(each, AnyRange):
+            return ANYTHING
+        if not isinstance(each, NumericRange):
+            continue
+        ends = [each.start, each.end]
+        low, high = (-np.inf if ends[0] is None else float(ends[0])), (np.inf if ends[1] is None else float(ends[1]))
+        step = 0.0 if low == high else abs(float(each.step))
+        found.append(Interval(min(low, high), max(low, high), bool(each.closed[0]), bool(each.closed[1]), step))
+    if any(each == Interval() for each in found):
+        return ANYTHING
+    return Allowed(tuple(found))
 
 
 def _curves(expression: Any) -> Iterable[Any]:

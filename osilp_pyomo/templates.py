@@ -47,27 +47,65 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Numbers from low to high, with or without its ends; every ``step``-th only, where that is not zero."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    with_low: bool = True
+    with_high: bool = True
+    step: float = 0.0
+
+    def holds(self, values: FloatArray) -> Any:
+        """Which of the values lie in it."""
+        above = values >= self.low if self.with_low else values > self.low
+        below = values <= self.high if self.with_high else values < self.high
+        if self.step == 0:
+            return above & below
+        start = self.low if np.isfinite(self.low) else self.high if np.isfinite(self.high) else 0.0
+        steps = (values - start) / self.step
+        return above & below & (steps == np.round(steps))
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.low:g}"
+        left = f"[{self.low:g}" if self.with_low and np.isfinite(self.low) else f"({self.low:g}"
+        right = f"{self.high:g}]" if self.with_high and np.isfinite(self.high) else f"{self.high:g})"
+        kind = "" if self.step == 0 else "whole numbers in " if self.step == 1 else f"steps of {self.step:g} in "
+        return f"{kind}{left}, {right}"
+
+
+@dataclass(frozen=True)
 class Allowed:
     """Which numbers a Param may hold, from its ``within=``."""
 
-    lower: float = -np.inf
-    upper: float = np.inf
-    whole: bool = False
-    members: frozenset[float] | None = None
+    intervals: tuple[Interval, ...] = (Interval(),)
+
+    @property
+    def lower(self) -> float:
+        """The least of them."""
+        return min((each.low for each in self.intervals), default=-np.inf)
+
+    @property
+    def upper(self) -> float:
+        """The largest of them."""
+        return max((each.high for each in self.intervals), default=np.inf)
 
     def bad(self, values: FloatArray) -> Any:
         """Which of the values are not allowed."""
-        wrong = (values < self.lower) | (values > self.upper)
-        if self.whole:
-            wrong |= values != np.round(values)
-        if self.members is not None:
-            wrong |= ~np.isin(values, list(self.members))
+        wrong = np.ones(np.shape(values), dtype=bool)
+        for each in self.intervals:
+            wrong &= ~each.holds(values)
         return wrong
 
     def __str__(self) -> str:
-        if self.members is not None:
-            return f"{{{', '.join(f'{member:g}' for member in sorted(self.members))}}}"
-        return f"{'whole numbers in ' if self.whole else ''}[{self.lower:g}, {self.upper:g}]"
+        if all(each.low == each.high for each in self.intervals):
+            return f"{{{', '.join(map(str, self.intervals))}}}"
+        return " or ".join(map(str, self.intervals))
+
+
+#: Any finite number.
+ANYTHING = Allowed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +123,38 @@ class Field:
     """One piece of an arrival's data: a number, or a curve over the index.
 
     A hidden field holds constants that differ between the stages of the model without being a mutable Param; no one
-    could give them for a new arrival. ``row`` then says where they stand.
+    could give them for a new arrival. ``row`` then says where they stand. ``place`` is where it stands ``among`` the
+    members of its component, in the order of the Set.
     """
 
     label: Label
     default: float | None = None
-    allowed: Allowed = Allowed()
+    allowed: Allowed = ANYTHING
     curve: CurveForm | None = None
     hidden: bool = False
     row: str = ""
+    place: int = 0
+    among: int = 1
 
 
-@dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Data of some arrivals: for each field an array (B,) or a stack of B curves."""
+    """Data of some arrivals: for each field an array (B,) or a stack of B curves, and what they are called."""
 
-    values: tuple[Any, ...]
-    index: pd.Index
+    __slots__ = ("_count", "index", "values")
+
+    def __init__(self, values: tuple[Any, ...], index: pd.Index) -> None:
+        self.values = values
+        self.index = index
+        # Asked for dozens of times a step, and slow to ask of pandas.
+        self._count = len(index)
 
     def __len__(self) -> int:
-        return len(self.index)
+        return self._count
+
+    def name(self, place: int) -> Any:
+        """What one of them is called, as the user would write it."""
+        name = self.index[place]
+        return name.item() if isinstance(name, np.generic) else name
 
     def part(self, at: slice) -> Arrivals:
         """Some of the arrivals."""
@@ -118,6 +168,7 @@ class Term:
     function: int
     kernel: Kernel
     slots: tuple[int | CurveStack, ...]
+    switches: tuple[Kernel, ...] = ()
 
     def values(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
         """Its coefficient a for each arrival, something that broadcasts to (B, m)."""
@@ -127,12 +178,14 @@ class Term:
             filled.append(value[:, None] if isinstance(value, np.ndarray) else value)
         return self.kernel(filled, coordinates)
 
-    def group(self, arrivals: Arrivals, columns: Any) -> TermGroup:
+    def group(
+        self, arrivals: Arrivals, columns: Any, parameters: tuple[str | None, ...] = (), variables: tuple[str, ...] = ()
+    ) -> TermGroup:
         """The same term as a group of columns of an LP."""
         slots = tuple(
             arrivals.values[slot] if isinstance(slot, int) else slot.repeated(len(arrivals)) for slot in self.slots
         )
-        return TermGroup(self.kernel, slots, columns)
+        return TermGroup(self.kernel, slots, columns, parameters, variables, self.switches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,12 +285,23 @@ class StageTemplate:
         (row,) = self.own_rows
         if row.equality or any(term.slots for term in row.terms):
             return False
-        found = {term.function: _constant((term,)) for term in row.terms}
+        found: dict[int, float] = {}
+        for term in row.terms:
+            found[term.function] = found.get(term.function, 0.0) + (_constant((term,)) or 0.0)
         if found != {**dict.fromkeys(range(len(self.decisions)), 1.0), CONSTANT: -1.0}:
             return False
         lower = [_constant(terms) for terms in self.lower]
         upper = [np.inf if terms is None else _constant(terms) for terms in self.upper]
         return all(low == 0 for low in lower) and all(high is not None and high >= 1 for high in upper)
+
+    def data_names(self, term: Term) -> tuple[str | None, ...]:
+        """How the numbers in a term's slots are called; None for curves and hidden constants."""
+        names: list[str | None] = []
+        for slot in term.slots:
+            field = None if isinstance(slot, CurveStack) else self.fields[slot]
+            named = field is not None and not field.hidden and field.curve is None
+            names.append(str(field.label) if field is not None and named else None)
+        return tuple(names)
 
     @cached_property
     def hidden(self) -> Field | None:
@@ -267,7 +331,8 @@ class StageTemplate:
         """Coefficients (B, K) of the functions, and the constants (B,), of a row without index."""
         result, constants = np.zeros((len(arrivals), len(self.functions))), np.zeros(len(arrivals))
         for term in terms:
-            values = np.asarray(term.values(arrivals, ()), dtype=float).reshape(-1)
+            with np.errstate(all="ignore"):
+                values = np.asarray(term.values(arrivals, ()), dtype=float).reshape(-1)
             if term.function == CONSTANT:
                 constants += values
             else:
@@ -318,13 +383,20 @@ class StageTemplate:
             raise DataError(
                 f"SemiInfiniteConstraint '{family.name}': the coefficient of {self.functions[function].text} is "
                 f"{values[arrival, function, point]} at {family.domain.describe(points[point])} for the arrival "
-                f"{arrivals.index[arrival]!r}; keep the row finite for its data."
+                f"{arrivals.name(arrival)!r}; keep the row finite for its data."
             )
 
     def values(self, arrivals: Arrivals, x: FloatArray) -> FloatArray:
-        """The functions h (B, K) at decisions x (B, n)."""
+        """The functions h (B, K) at decisions x (B, n); a hair beside an end where they have no value there."""
         if len(self.functions) == len(self.decisions):
             return x
+        result = self._values(arrivals, x)
+        for nudge in (1e-12, -1e-12):
+            if np.isnan(result).any():
+                result = np.where(np.isnan(result), self._values(arrivals, x + nudge * (1 + np.abs(x))), result)
+        return result
+
+    def _values(self, arrivals: Arrivals, x: FloatArray) -> FloatArray:
         columns = [x[:, j] for j in range(x.shape[1])]
         result = np.empty((len(x), len(self.functions)))
         with np.errstate(all="ignore"):

@@ -23,11 +23,12 @@ from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ModelError, SamplingWarning, warn_user
 from osilp_pyomo.expressions import CannotCompileError, group_terms
 from osilp_pyomo.grids import GridPoints
-from osilp_pyomo.indices import domain_of, with_switch_points
+from osilp_pyomo.indices import domain_of
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
 from osilp_pyomo.problem import Family, FiniteLP, SampledRows, SemiInfiniteLP, TermGroup, TracedRows
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import RelationTerms, take_apart
+from osilp_pyomo.switching import with_switch_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,12 +200,17 @@ def _core_lp(
     )
 
 
-def _bounds(variable: Any) -> tuple[float, float]:
+def refuse_odd_domain(variable: Any) -> None:
+    """Refuse domains that are neither continuous nor all integers."""
     if not (variable.is_continuous() or variable.is_integer()):
         raise ModelError(
             f"Var '{variable.name}': its domain {variable.domain} is neither continuous nor integer; split it into "
             "variables that are."
         )
+
+
+def _bounds(variable: Any) -> tuple[float, float]:
+    refuse_odd_domain(variable)
     low, high = variable.lb, variable.ub
     return (-np.inf if low is None else low), (np.inf if high is None else high)
 

@@ -7,6 +7,7 @@ every resource reads "use at most this", and every dual but that of an equality 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.grids import GridPoints
-from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate
+from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
 
 # Which resources a policy prices.
 PROJECTED, POINTS = "projected", "points"
@@ -243,6 +244,10 @@ class Evaluator:
 
     def batch(self, arrivals: Arrivals, keep_points: bool = True) -> Batch:
         """Evaluate and project arrivals; without ``keep_points`` block by block, in bounded memory."""
+        if len(arrivals) == 1 and self._single_kernel is not None:
+            found = self._evaluate_one(arrivals)
+            if found is not None:
+                return found
         if keep_points or len(arrivals) <= self.block:
             return self._evaluate(arrivals, keep_points)
         parts = [
@@ -251,7 +256,53 @@ class Evaluator:
         ]
         return joined(parts, arrivals)
 
+    @cached_property
+    def _single_kernel(self) -> Term | None:
+        """The one formula of the commonest programs: one linear decision in a fixed box, one row; else None."""
+        template = self.template
+        plain = self._simple and not self.has_fixed and template.linear and not template.own_rows
+        plain = plain and isinstance(self._phi[0], np.ndarray)
+        if not plain or len(template.decisions) > 1 or self._same_bounds is None or len(template.families[0].terms) > 1:
+            return None
+        return template.families[0].terms[0]
+
+    @cached_property
+    def _nothing(self) -> tuple[FloatArray, ...]:
+        """Empty arrays of single arrivals: own rows and their constants, fixed use of both kinds of resources."""
+        sizes = ((1, 0, 1), (1, 0), (0, self.resources), (0, self.point_resources))
+        return tuple(np.zeros(size) for size in sizes)
+
+    @cached_property
+    def _coordinates(self) -> list[FloatArray]:
+        return [self.points[0][None, :, axis] for axis in range(self.points[0].shape[1])]
+
+    def _evaluate_one(self, arrivals: Arrivals) -> Batch | None:
+        """A single arrival of the commonest programs without detours; None where something is not finite."""
+        template, term = self.template, self._single_kernel
+        assert term is not None
+        assert self._same_bounds is not None
+        with np.errstate(all="ignore"):
+            rewards, earned = template.numbers(template.objective, arrivals)
+            values = np.asarray(term.values(arrivals, self._coordinates), dtype=float)
+            if values.shape != (1, len(self.points[0])):
+                return None
+            usage = values @ self._phi[0]
+            # What is not finite at any point is not finite against any test function.
+            if not math.isfinite(usage.item(0) + rewards.item() + earned.item()):
+                return None
+        if not template.maximize:
+            rewards, earned = -rewards, -earned
+        own, own_fixed, fixed, point_fixed = self._nothing
+        lower, upper = self._same_bounds
+        return Batch(
+            arrivals, rewards, earned, usage[:, None], fixed, lower, upper, own, own_fixed, values[:, None], point_fixed
+        )  # fmt: skip
+
     def _evaluate(self, arrivals: Arrivals, keep_points: bool) -> Batch:
+        with np.errstate(all="ignore"):
+            return self._evaluate_quietly(arrivals, keep_points)
+
+    def _evaluate_quietly(self, arrivals: Arrivals, keep_points: bool) -> Batch:
         template = self.template
         count, functions = len(arrivals), len(template.functions)
         rewards, earned = template.numbers(template.objective, arrivals)
@@ -297,6 +348,12 @@ class Evaluator:
         if any(term.slots for terms in sides if terms is not None for term in terms):
             return None
         return self._find_bounds(Arrivals((), pd.RangeIndex(1)))
+
+    @property
+    def bounded_box(self) -> bool:
+        """Whether all decisions have finite bounds that no data change."""
+        same = self._same_bounds
+        return same is not None and bool(np.all(np.isfinite(same)))
 
     def _find_bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
         template = self.template
@@ -416,7 +473,11 @@ class Evaluator:
 
     def reward(self, batch: Batch, x: FloatArray) -> FloatArray:
         """What decisions x earn (B,), in the model's own sense."""
-        total = (self.template.values(batch.arrivals, x) * batch.rewards).sum(axis=1) + batch.earned
+        values = self.template.values(batch.arrivals, x)
+        if values.shape[1] == 1:
+            total = (values * batch.rewards)[:, 0] + batch.earned
+        else:
+            total = (values * batch.rewards).sum(axis=1) + batch.earned
         return total if self.template.maximize else -total
 
     def at_points(self, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,17 @@ from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.domains import FloatArray, on_points
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.history import History, keys_of
-from osilp_pyomo.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State, described
+from osilp_pyomo.policies import (
+    AccelerateThenRefine,
+    FirstOrder,
+    MirrorDescent,
+    Policy,
+    Potential,
+    Seen,
+    Setting,
+    State,
+    described,
+)
 from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.saving import write_state
 from osilp_pyomo.smooth_stages import NewtonStage
@@ -91,7 +101,10 @@ class Live:
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
         state = {name: np.array(value) for name, value in self.state.items()}
-        return replace(self, state=state, remaining=self.remaining.copy(), point_remaining=self.point_remaining.copy())
+        return Live(
+            self.t, self.horizon, state, self.total, self.point_total, self.remaining.copy(),
+            self.point_remaining.copy(), self.earned, self.history, self.fractions, self.rules,
+        )  # fmt: skip
 
 
 class Controller:
@@ -130,6 +143,12 @@ class Controller:
         self._live.state = policy.start(self._setting(self._live))
         self._kernel = self._kernel_runs()
         self._integer = program.template.integer.astype(float)
+        bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
+        self._cannot_fail = self._kernel and bounded and not isinstance(policy, Resolve)
+        # One bounded decision, one dual, and a guard on the resources that are priced: number by number where compiled.
+        own_guard = guard == "none" or (guard == PROJECTED) == (policy.view == PROJECTED)
+        single = self._cannot_fail and len(program.template.decisions) == 1 and own_guard
+        self._runs_single = kernels.COMPILED and single and not isinstance(policy, AccelerateThenRefine)
 
     # -- what it is ----------------------------------------------------------------------------------------
 
@@ -334,7 +353,8 @@ class Controller:
         """Decide and learn a batch; where something fails, nothing has changed."""
         history = self._live.history
         mark = None if history is None else history.mark()
-        live = self._live.copy()
+        # A box that is bounded always has a best corner: nothing can fail there, and nothing need be copied.
+        live = self._live if self._cannot_fail else self._live.copy()
         try:
             outcome = self._run(live, batch, forced)
         except Exception:
@@ -342,7 +362,7 @@ class Controller:
                 history.back_to(mark)
             raise
         rewards = self._evaluator.reward(batch, outcome.taken)
-        live.earned += float(rewards.sum())
+        live.earned += rewards.item() if len(rewards) == 1 else float(rewards.sum())
         self._live = live
         return outcome, rewards
 
@@ -392,13 +412,13 @@ class Controller:
         return values
 
     def _decision(self, outcome: Outcome, reward: float, t: int) -> Decision:
-        x, wanted = (self._given_back(values[0]) for values in (outcome.taken, outcome.wanted))
-        return Decision(x, wanted, REASONS[int(outcome.reasons[0])], reward, t)
+        reason = REASONS[int(outcome.reasons[0])]
+        return Decision(self._given_back(outcome.taken[0]), self._given_back(outcome.wanted[0]), reason, reward, t)
 
     def _given_back(self, values: FloatArray) -> Any:
         labels = self.program.template.decisions
         if len(labels) == 1 and not labels[0].key:
-            return float(values[0])
+            return values.item()
         return {label.column: float(value) for label, value in zip(labels, values, strict=True)}
 
     # -- many arrivals ---------------------------------------------------------------------------------------
@@ -529,13 +549,16 @@ class Controller:
             if not same:
                 others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
         state = live.state
-        learner, centre, average = (state.get(name, state["dual"]) for name in ("learner", "centre", "average"))
-        numbers = state["numbers"] if "numbers" in state else np.zeros(kernels.NUMBERS)
+        dual = state["dual"]
+        if "numbers" in state:
+            learner, centre, average, numbers = state["learner"], state["centre"], state["average"], state["numbers"]
+        else:
+            learner, centre, average, numbers = dual, dual, dual, np.zeros(kernels.NUMBERS)
         wanted, taken, reasons = np.empty((len(batch), count)), np.empty((len(batch), count)), np.empty(len(batch))
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
             np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), guard,
-            np.ascontiguousarray(others), own_slack, other_slack, own, other, state["dual"], learner, centre, average,
+            np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, learner, centre, average,
             numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
@@ -555,6 +578,11 @@ class Controller:
             if stopped >= 0:
                 # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
                 return self._beyond_scalars(live, batch, settings, forced, (wanted, taken, reasons), stopped)
+        elif self._runs_single and forced is None and not len(fixed):
+            stopped = kernels.run_single(
+                *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
+                guard, own_slack, own, dual, numbers, wanted, taken, reasons,
+            )  # fmt: skip
         else:
             stopped = kernels.run(
                 *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
@@ -577,7 +605,10 @@ class Controller:
         if not looked_at and (view == POINTS or batch.points is not None):
             values = self.program.template.values(batch.arrivals, taken)
             usage = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
-            other -= values.ravel() @ usage.reshape(values.size, -1)
+            if values.size > 1:
+                other -= values.ravel() @ usage.reshape(values.size, -1)
+            elif values[0, 0] != 0.0:
+                other -= values[0, 0] * usage[0, 0]
         if len(unpaid):
             other -= unpaid.sum(axis=0)
 

@@ -329,10 +329,10 @@ class StageTemplate:
 
     def numbers(self, terms: Sequence[Term], arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
         """Coefficients (B, K) of the functions, and the constants (B,), of a row without index."""
-        result, constants = np.zeros((len(arrivals), len(self.functions))), np.zeros(len(arrivals))
+        count = len(arrivals)
+        result, constants = np.zeros((count, len(self.functions))), np.zeros(count)
         for term in terms:
-            with np.errstate(all="ignore"):
-                values = np.asarray(term.values(arrivals, ()), dtype=float).reshape(-1)
+            values = np.asarray(term.values(arrivals, ()), dtype=float).reshape(-1)
             if term.function == CONSTANT:
                 constants += values
             else:

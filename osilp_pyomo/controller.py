@@ -65,11 +65,12 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Decisions for a batch: (B, n) wanted and taken, and reasons (B,) as numbers."""
+    """Decisions for a batch: (B, n) wanted and taken, reasons (B,) as numbers, and rewards (B,) where known."""
 
     wanted: FloatArray
     taken: FloatArray
     reasons: FloatArray
+    rewards: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +362,7 @@ class Controller:
             if history is not None and mark is not None:
                 history.back_to(mark)
             raise
-        rewards = self._evaluator.reward(batch, outcome.taken)
+        rewards = self._evaluator.reward(batch, outcome.taken) if outcome.rewards is None else outcome.rewards
         live.earned += rewards.item() if len(rewards) == 1 else float(rewards.sum())
         self._live = live
         return outcome, rewards
@@ -548,6 +549,9 @@ class Controller:
             guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
             if not same:
                 others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+        if isinstance(self._solver, NewtonStage) and (view == POINTS or batch.points is not None):
+            # The loop knows the functions at each decision, so it pays for both kinds of resources.
+            others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
         state = live.state
         dual = state["dual"]
         if "numbers" in state:
@@ -562,22 +566,18 @@ class Controller:
             numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
-            theta, reach = self.program.theta(batch), self._evaluator.reach(batch)
-            run = self._solver.runner(len(batch))
-            stopped = run(
-                *known,
-                theta,
-                batch.rewards,
-                np.ascontiguousarray(usage),
-                fixed,
-                batch.lower,
-                batch.upper,
-                reach,
-                *tracked,
-            )
+            gained = np.empty(len(batch))
+            stopped = self._solver.runner(len(batch))(
+                *known, self.program.theta(batch), batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower,
+                batch.upper, *tracked, gained,
+            )  # fmt: skip
             if stopped >= 0:
                 # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
                 return self._beyond_scalars(live, batch, settings, forced, (wanted, taken, reasons), stopped)
+            live.t += len(batch)
+            self._pay_others(live, batch, taken, bool(len(others)))
+            earned = gained + batch.earned
+            return Outcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
         elif self._runs_single and forced is None and not len(fixed):
             stopped = kernels.run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
@@ -626,8 +626,7 @@ class Controller:
         live.t += stopped
         pieces = [Outcome(done[0][before], done[1][before], done[2][before])] if stopped else []
         if stopped:
-            looked_at = self.guard != "none" and (self.guard == PROJECTED) != (self.policy.view == PROJECTED)
-            self._pay_others(live, batch.part(before), done[1][before], looked_at)
+            self._pay_others(live, batch.part(before), done[1][before], True)
         pieces.append(self._generic(live, batch.part(one), None if forced is None else forced[one]))
         if rest.start < rest.stop:
             after = None if forced is None else forced[rest]

@@ -119,7 +119,6 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
         fixed: FloatArray,
         lower: FloatArray,
         upper: FloatArray,
-        reach: FloatArray,
         forced: FloatArray,
         guard: int,
         others: FloatArray,
@@ -135,18 +134,25 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
         wanted: FloatArray,
         taken: FloatArray,
         reasons: FloatArray,
+        gained: FloatArray,
     ) -> int:
         count = rewards.shape[1]
         used, learner_used = np.zeros(dual.shape[0]), np.zeros(dual.shape[0])
         target, nothing = budget.copy(), np.zeros(dual.shape[0])
         other_used, other_nothing = np.zeros(other_remaining.shape[0]), np.zeros(other_remaining.shape[0])
-        h, before = np.zeros(count), numbers.copy()
+        h, reach, before = np.zeros(count), np.zeros(count), numbers.copy()
         for t in range(rewards.shape[0]):
             idle = fixed[t] if fixed.shape[0] > 0 else nothing
             before[:] = numbers
-            look(rewards[t], usage[t], reach[t], budget, numbers)
-            begin(settings, budget, numbers, dual)
             data, low, high = theta[t], lower[t, 0], upper[t, 0]
+            start = low if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
+            end = high if math.isfinite(high - start) and high > start else start + 1.0
+            if values(data, end, reach) + values(data, start, h) > 0:
+                return t
+            for k in range(count):
+                reach[k] = abs(reach[k] - h[k]) if math.isfinite(reach[k] - h[k]) else 1.0
+            look(rewards[t], usage[t], reach, budget, numbers)
+            begin(settings, budget, numbers, dual)
             x = newton(data, rewards[t] - usage[t] @ dual, low, high)
             other = x
             if accelerating(settings, numbers):
@@ -154,9 +160,13 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
             if not math.isfinite(x) or not math.isfinite(other):
                 numbers[:] = before
                 return t
-            values(data, other, h)
+            if values(data, other, h) > 0:
+                numbers[:] = before
+                return t
             total_usage(usage[t], idle, h, learner_used)
-            values(data, x, h)
+            if values(data, x, h) > 0:
+                numbers[:] = before
+                return t
             total_usage(usage[t], idle, h, used)
             wanted[t, 0] = x
             reason = PRICED
@@ -202,6 +212,23 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
                     add(other_remaining, -h[k], others[t, k])
             taken[t, 0] = x
             reasons[t] = reason
+            gained[t] = 0.0
+            for k in range(count):
+                gained[t] += rewards[t, k] * h[k]
         return -1
 
     return just_in_time(run) if compile_it else run
+
+
+def make_values(values: Callable[..., int], compile_it: bool) -> Callable[..., int]:
+    """``values(theta, x, out)`` writes all functions of the decision; 1 where one of them has no value."""
+    if compile_it:
+        return just_in_time(values)
+
+    def careful(theta: Any, x: float, out: FloatArray) -> int:
+        try:
+            return values(theta, x, out)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return 1
+
+    return careful

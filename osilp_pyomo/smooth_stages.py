@@ -16,7 +16,7 @@ from osilp_pyomo.batches import Batch, Evaluator
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
-from osilp_pyomo.smooth_kernels import BENDS, FAR, ITERATIONS, make_newton, make_run
+from osilp_pyomo.smooth_kernels import BENDS, FAR, ITERATIONS, make_newton, make_run, make_values
 from osilp_pyomo.stage_problems import Densities, StageSolver
 from osilp_pyomo.templates import StageTemplate
 
@@ -90,6 +90,7 @@ class NewtonStage(StageSolver):
         slopes = [made(slope_source(template, axis, True), "slope") for axis in axes]
         self._newtons = [make_newton(slope, False) for slope in slopes]
         self._runners: dict[bool, Callable[..., int]] = {}
+        self._met = 0
         self._all_slopes = [made(slopes_source(template, axis), "slopes") for axis in axes]
         self.mixed = any(family.mixed for family in template.families)
         self._mixed_slopes = [[_mixed_slope(self.template, number, k) for k in range(len(family.mixed))]
@@ -113,15 +114,17 @@ class NewtonStage(StageSolver):
 
     def runner(self, arrivals: int) -> Callable[..., int]:
         """The loop over arrivals; compiled where there are many of them and numba is installed."""
-        compile_it = kernels.COMPILED and (arrivals >= _WORTH_COMPILING or True in self._runners)
+        self._met += arrivals
+        compile_it = kernels.COMPILED and self._met >= _WORTH_COMPILING
         if compile_it not in self._runners:
             slope, values = (
                 made(slope_source(self.template, 0, True), "slope"),
                 made(values_source(self.template), "values"),
             )
             if compile_it:
-                slope, values = kernels.just_in_time(slope), kernels.just_in_time(values)
-            self._runners[compile_it] = make_run(make_newton(slope, compile_it), values, compile_it)
+                slope = kernels.just_in_time(slope)
+            newton, values = make_newton(slope, compile_it), make_values(values, compile_it)
+            self._runners[compile_it] = make_run(newton, values, compile_it)
         return self._runners[compile_it]
 
     def _best_of_all(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:

@@ -1,7 +1,8 @@
-"""Semi-infinite linear programming in Pyomo.
+"""Online semi-infinite linear programming in Pyomo.
 
 A modeler declares, in an ordinary Pyomo model, a constraint that holds for every point of a continuous
-index, and solves it: exactly over the continuum, on a grid, or projected on test functions.
+index, and solves it: exactly over the continuum, on a grid, or projected on test functions. The same model is
+compiled into a controller that meets arrivals one by one and decides at once.
 """
 
 from osilp_pyomo import errors, plugins, testing

@@ -15,7 +15,8 @@ from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.grids import Points, tensor_points
 from osilp_pyomo.program import OnlineProgram
-from osilp_pyomo.stage_choice import choose_solver
+from osilp_pyomo.pyomo_stage import PyomoStage
+from osilp_pyomo.stage_choice import SOLVERS, choose_solver
 from osilp_pyomo.stages import read_stages
 
 
@@ -102,7 +103,8 @@ def compile_online(
     ]
     evaluator = Evaluator(template, grids, functionals, extra)
     curvature = check_curvature(evaluator, own)
-    solver = choose_solver(evaluator, stage_solver)
+    named = stage_solver is not None and stage_solver not in SOLVERS
+    solver = PyomoStage(evaluator, str(stage_solver)) if named else choose_solver(evaluator, stage_solver)
     return OnlineProgram(template, own, horizon, evaluator, solver, curvature)
 
 

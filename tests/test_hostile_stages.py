@@ -7,7 +7,7 @@ import pytest
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.errors import CurvatureError, DataError, ModelError
+from osilp_pyomo.errors import CurvatureError, DataError, ModelError, OptionError
 
 
 def base(count=4):
@@ -250,9 +250,28 @@ def test_demand_that_costs_nothing_at_first_is_met():
         assert found.bound == pytest.approx(found.objective, rel=1e-5)
 
 
-def test_a_design_without_a_stage_solver_named_by_hand():
-    program = osilp.compile_online(*(lambda m: (m, m.T))(with_usage(base())), stage_solver="highs")
-    plain = osilp.compile_online(*(lambda m: (m, m.T))(with_usage(base())))
-    assert program.stage_solver == "HiGHS LP"
-    run, same = program.replay(osilp.MirrorDescent()), plain.replay(osilp.MirrorDescent())
-    np.testing.assert_allclose(run.decisions, same.decisions, atol=1e-9)
+@pytest.mark.parametrize(("asked", "told"), [("highs", "HiGHS LP"), ("appsi_highs", "the Pyomo solver appsi_highs")])
+def test_a_stage_solver_can_be_asked_for(asked, told):
+    m = with_usage(base())
+    program = osilp.compile_online(m, stages=m.T, stage_solver=asked)
+    assert program.stage_solver == told
+    run, same = (each.replay(osilp.MirrorDescent()) for each in (program, osilp.compile_online(m, stages=m.T)))
+    np.testing.assert_allclose(run.decisions, same.decisions, atol=1e-7)
+
+
+def test_a_pyomo_solver_solves_quadratic_stages():
+    m = with_usage(base())
+    m.reward.set_value(sum(m.value[t] * m.x[t] - m.x[t] ** 2 for t in m.T))
+    plain = osilp.compile_online(m, stages=m.T)
+    batch, price = plain.batch(), np.full(plain.evaluator.resources, 0.05)
+    weights = batch.rewards - batch.usage @ price
+    named = osilp.compile_online(m, stages=m.T, stage_solver="slsqp")
+    np.testing.assert_allclose(named.solver.best(batch, weights, []), plain.solver.best(batch, weights, []), atol=1e-6)
+
+
+def test_a_stage_solver_that_is_not_there_is_refused():
+    m = with_usage(base())
+    assert text_of(OptionError, m, stage_solver="nosuchsolver") == (
+        "stage_solver='nosuchsolver' is neither 'closed form', 'highs', 'newton' nor 'slsqp', and no Pyomo solver of that "
+        "name is available here."
+    )

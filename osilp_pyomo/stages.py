@@ -7,8 +7,8 @@ are filled from the data of an arrival; all other stages must have the same kern
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ import pandas as pd
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
-from pyomo.core.base.range import AnyRange, NumericRange
-from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.visitor import identify_variables
 
@@ -27,20 +25,16 @@ from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.expressions import CannotCompileError, compiled, group_terms, shape_of, source_of
 from osilp_pyomo.indices import domain_of
-from osilp_pyomo.linear import LinearTerms, leaves, linear_terms, number_of, short_text, times
+from osilp_pyomo.linear import leaves, number_of, short_text
 from osilp_pyomo.membership import Membership
 from osilp_pyomo.problem import TracedRows
-from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import reads_as_lower
-from osilp_pyomo.separation import NotSeparableError, separate
+from osilp_pyomo.splitting import Split, Splitter, curves_of
+from osilp_pyomo.stage_data import StageData, literal_of
 from osilp_pyomo.templates import (
-    ANYTHING,
     CONSTANT,
-    Allowed,
     Arrivals,
-    CurveForm,
     Field,
-    Interval,
     Label,
     MixedTerm,
     OwnRow,
@@ -67,21 +61,6 @@ class ReadModel:
     components: dict[str, str]
 
 
-@dataclass
-class _Split:
-    """Terms of a row: by stage those that hold a decision or data of the stage, and those of no stage.
-
-    A stage's entry is (coefficient, function); function is a variable, an expression, or None for a constant.
-    """
-
-    by_stage: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
-    mixed: dict[int, list[Any]] = field(default_factory=dict)
-    shared: list[Any] = field(default_factory=list)
-
-    def add(self, stage: int, coefficient: Any, function: Any) -> None:
-        self.by_stage.setdefault(stage, []).append((coefficient, function))
-
-
 def read_stages(model: Any, stages: Any, horizon: int | None = None) -> ReadModel:
     """Read a model as an online program for so many arrivals; as many as it has stages if not given."""
     with PauseGC():
@@ -103,13 +82,10 @@ class _Reader:
                 f"shared data (got {self.count}); declare two or more, and horizon= for how many will come."
             )
         # Where more arrivals come than stages are declared, constants of stage terms come again with each of them.
-        self.repeated = horizon is not None and horizon != self.count
+        self.splitter = Splitter(self.places, horizon is not None and horizon != self.count)
+        self.data = StageData(model, self.places)
         self.decisions: dict[tuple[str, tuple[Any, ...]], int] = {}
         self.variables: list[dict[int, Any]] = []  # for each decision: stage -> variable
-        self.fields: dict[tuple[str, tuple[Any, ...]], int] = {}
-        self.field_list: list[Field] = []
-        self.own: list[Any] = []  # own values of each field
-        self._orders: dict[int, list[tuple[Any, ...]]] = {}
         self.functions: dict[Any, int] = {}
         self.function_list: list[StageFunction] = []
         self.texts: dict[str, str] = {}
@@ -135,7 +111,7 @@ class _Reader:
             objective is not None and objective.sense == pyo.maximize,
             tuple(Label(names[name], key) for name, key in self.decisions),
             integer,
-            tuple(each if each.hidden else _renamed(each, names[each.label.name]) for each in self.field_list),
+            tuple(each if each.hidden else _renamed(each, names[each.label.name]) for each in self.data.fields),
             tuple(self.function_list),
             objective_terms,
             offset,
@@ -147,7 +123,7 @@ class _Reader:
             self.texts,
         )
         index = pd.Index(self.places.stages, name="stage", tupleize_cols=False)
-        own = tuple(CurveStack.of_tables(tuple(value)) if isinstance(value, list) else value for value in self.own)
+        own = tuple(CurveStack.of_tables(tuple(value)) if isinstance(value, list) else value for value in self.data.own)
         components = {family.name: family.parent_component().name for family in families}
         return ReadModel(template, Arrivals(own, index), components)
 
@@ -201,7 +177,7 @@ class _Reader:
 
     def _plain_names(self) -> dict[str, str]:
         """Local names where they are unique among variables and data, else whole ones."""
-        whole = {name for name, _ in self.decisions} | {each.label.name for each in self.field_list if not each.hidden}
+        whole = {name for name, _ in self.decisions} | {each.label.name for each in self.data.fields if not each.hidden}
         locals_: dict[str, list[str]] = {}
         for name in whole:
             locals_.setdefault(name.split(".")[-1], []).append(name)
@@ -209,94 +185,7 @@ class _Reader:
 
     # -- splitting ---------------------------------------------------------------------------------
 
-    def _split(self, parts: Sequence[tuple[int, Any]], what: str, placeholders: Mapping[int, int]) -> _Split:
-        """Split a sum of (sign, expression) into terms of stages."""
-        terms = LinearTerms()
-        for sign, expression in parts:
-            linear_terms(expression, what, sign, terms, keep_nonlinear=True)
-        result = _Split()
-        for variable, coefficient in terms.items():
-            place = self.places.of(variable)
-            assert place is not None
-            result.add(place.stage, coefficient, variable)
-        for constant in self._constants(terms.constants, what):
-            stages = self._stages_of(constant)
-            if stages:
-                result.add(stages.pop(), constant, None)
-            else:
-                result.shared.append(constant)
-        if self.repeated:
-            self._share_out(result)
-        for factor, node in terms.nonlinear:
-            stages = self._stages_of(node) | self._stages_of(factor)
-            if len(stages) > 1:
-                raise ModelError(self._across(what, node))
-            (stage,) = stages
-            try:
-                pairs = separate(node, placeholders)
-            except NotSeparableError:
-                result.mixed.setdefault(stage, []).append(times(factor, node))
-                continue
-            for a, h in pairs:
-                constant = h.__class__ in native_numeric_types
-                result.add(stage, times(times(factor, a), h) if constant else times(factor, a), None if constant else h)
-        return result
-
-    def _constants(self, constants: Iterable[Any], what: str) -> Iterable[Any]:
-        """Constants one by one, sums of several stages' data taken apart."""
-        waiting = [(constant, 1) for constant in constants]
-        waiting.reverse()
-        while waiting:
-            node, factor = waiting.pop()
-            if len(self._stages_of(node)) + len(self._stages_of(factor)) <= 1:
-                yield times(factor, node)
-            elif isinstance(node, numeric.SumExpression):
-                waiting.extend((part, factor) for part in reversed(node.args))
-            elif isinstance(node, numeric.NegationExpression):
-                waiting.append((node.args[0], times(-1, factor)))
-            elif node.__class__ not in native_numeric_types and node.is_named_expression_type():
-                waiting.append((node.args[0], factor))
-            elif isinstance(node, numeric.ProductExpression) and not all(map(self._stages_of, node.args)):
-                one, other = node.args if not self._stages_of(node.args[0]) else reversed(node.args)
-                waiting.append((other, times(factor, one)))
-            elif isinstance(node, numeric.DivisionExpression) and not self._stages_of(node.args[1]):
-                waiting.append((node.args[0], times(factor, 1 / node.args[1])))
-            else:
-                raise ModelError(self._across(what, node))
-
-    def _share_out(self, split: _Split) -> None:
-        """Constants that stand there once a stage belong to the stages: they come again with every arrival."""
-        found: dict[str, list[Any]] = {}
-        for constant in split.shared:
-            found.setdefault(str(constant), []).append(constant)
-        split.shared = []
-        for same in found.values():
-            each = len(same) // self.count
-            for stage in range(self.count):
-                for constant in same[stage * each : (stage + 1) * each]:
-                    split.add(stage, constant, None)
-            split.shared += same[self.count * each :]
-
-    def _stages_of(self, expression: Any) -> set[int]:
-        found = set()
-        for leaf in leaves(expression):
-            if hasattr(leaf, "parent_component"):
-                place = self.places.of(leaf)
-                if place is not None and not (leaf.is_variable_type() and leaf.fixed):
-                    found.add(place.stage)
-        for curve in _curves(expression):
-            place = self.places.of(curve)
-            if place is not None:
-                found.add(place.stage)
-        return found
-
-    def _across(self, what: str, node: Any) -> str:
-        return (
-            f"{what}: the term {short_text(str(node))} joins several stages; online, objective and rows must be sums "
-            "of terms that each belong to one arrival."
-        )
-
-    def _terms(self, split: _Split, what: str, axes: Mapping[int, int], every_stage: bool = True) -> tuple[Term, ...]:
+    def _terms(self, split: Split, what: str, axes: Mapping[int, int], every_stage: bool = True) -> tuple[Term, ...]:
         """The terms of a row as kernels that serve every stage."""
         groups: dict[Any, dict[int, list[Any]]] = {}
         order: dict[Any, int] = {}
@@ -324,122 +213,16 @@ class _Reader:
         slots: list[int | CurveStack] = []
         for k in range(len(example)):
             leaves_by_stage = {stage: found[k] for stage, found in members.items()}
-            literal, slot = self._slot(leaves_by_stage, absent, what)
+            literal, slot = self.data.slot(leaves_by_stage, absent, what)
             literals.append(literal)
             if slot is not None:
                 slots.append(slot)
-        source, switches = source_of(shape, literals, self._stand_ins(slots))
+        source, switches = source_of(shape, literals, self.data.stand_ins(slots))
         if absent:
             present = np.array([float(stage in members) for stage in range(self.count)])
             source = f"np.where(s[{len(slots)}] != 0, {source}, 0.0)"
-            slots.append(self._hidden(present, what))
+            slots.append(self.data.hidden(present, what))
         return Term(number, compiled(source), tuple(slots), tuple(compiled(switch) for switch in switches))
-
-    def _stand_ins(self, slots: Sequence[int | CurveStack]) -> list[Any]:
-        """For each slot the curves that stand there, for the knots they have in common; None for numbers."""
-        found: list[Any] = []
-        for slot in slots:
-            own = self.own[slot] if isinstance(slot, int) else slot
-            if isinstance(own, list):
-                known = tuple(curve for curve in own if curve is not None)
-                form = self.field_list[slot].curve if isinstance(slot, int) else None
-                assert form is not None
-                own = CurveStack.of_tables(known) if known else CurveStack.without_values(form.dimension)
-            found.append(own if isinstance(own, CurveStack) else None)
-        return found
-
-    def _slot(self, found: dict[int, Any], absent: list[int], what: str) -> tuple[str | None, int | CurveStack | None]:
-        """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share."""
-        keys = {self._leaf_key(leaf, stage, what) for stage, leaf in found.items()}
-        if len(keys) == 1:
-            (kind, content) = keys.pop()
-            if kind == "number":
-                return _literal(content), None
-            if kind == "field":
-                return None, self._field(content, next(iter(found.values())))
-            return None, CurveStack.of_tables((next(iter(found.values())).curve_table(),))
-        if any(kind == "curve" for kind, _ in keys):
-            raise ModelError(f"{what}: the stages use different Profiles; index one Profile by the stages.")
-        values = np.full(self.count, np.nan)
-        for stage, leaf in found.items():
-            number = leaf if leaf.__class__ in native_numeric_types else leaf(exception=False)
-            values[stage] = np.nan if number is None else number
-        for stage in absent:
-            values[stage] = values[next(iter(found))]
-        return None, self._hidden(values, what)
-
-    def _leaf_key(self, leaf: Any, stage: int, what: str) -> tuple[str, Any]:
-        if leaf.__class__ in native_numeric_types:
-            return "number", float(leaf)
-        place = self.places.of(leaf)
-        curve = hasattr(leaf, "curve_table")
-        if place is None or leaf.is_variable_type():
-            if curve:
-                return "curve", id(leaf)
-            return "number", number_of(leaf, what)
-        if place.stage != stage:
-            raise ModelError(
-                f"{what}: a term of stage {self.places.stages[stage]!r} uses '{leaf.name}', the data of another stage; "
-                "each arrival may use its own data only."
-            )
-        return "field", (place.name, place.key)
-
-    def _field(self, key: tuple[str, tuple[Any, ...]], leaf: Any) -> int:
-        if key not in self.fields:
-            self.fields[key] = len(self.field_list)
-            owner = leaf.parent_component()
-            order = self._order_of(owner)
-            at, among = order.index(key[1]), len(order)
-            if isinstance(owner, Profile):
-                form = CurveForm(owner._knots, owner._kind, owner._outside, owner.dimension)
-                self.field_list.append(Field(Label(*key), curve=form, place=at, among=among))
-                self.own.append(self._own_curves(key, owner))
-            else:
-                self.field_list.append(Field(Label(*key), _default_of(owner), _allowed(owner), place=at, among=among))
-                self.own.append(self._own_numbers(key, owner))
-        return self.fields[key]
-
-    def _order_of(self, owner: Any) -> list[tuple[Any, ...]]:
-        """What is left of a component's indices beside the stage, in the order of its Set."""
-        if id(owner) not in self._orders:
-            found: dict[tuple[Any, ...], None] = {}
-            for index in owner.index_set() if owner.is_indexed() else [None]:
-                place = self.places.of(owner[index] if owner.is_indexed() else owner)
-                if place is not None:
-                    found.setdefault(place.key)
-            self._orders[id(owner)] = list(found)
-        return self._orders[id(owner)]
-
-    def _own_data(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Iterable[tuple[int, Any]]:
-        """The members of a component, or of its fellows in other blocks, by stage."""
-        owners = [owner]
-        if key[0] != owner.name:
-            fellows = self.model.model().component_objects(owner.ctype, descend_into=True)
-            owners = [each for each in fellows if each.local_name == owner.local_name]
-        for each in owners:
-            for index in each.index_set() if each.is_indexed() else [None]:
-                data = each[index] if each.is_indexed() else each
-                place = self.places.of(data)
-                if place is not None and (place.name, place.key) == key:
-                    yield place.stage, data
-
-    def _own_numbers(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Any:
-        values = np.full(self.count, np.nan)
-        for stage, data in self._own_data(key, owner):
-            number = data if data.__class__ in native_numeric_types else data(exception=False)
-            values[stage] = np.nan if number is None else number
-        return values
-
-    def _own_curves(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> list[Any]:
-        curves: list[Any] = [None] * self.count
-        for stage, data in self._own_data(key, owner):
-            curves[stage] = data._curve
-        return curves
-
-    def _hidden(self, values: Any, what: str) -> int:
-        self.field_list.append(Field(Label(f"constant {len(self.field_list)}"), hidden=True, row=what))
-        self.own.append(values)
-        return len(self.field_list) - 1
 
     def _function(self, function: Any, stage: int, what: str) -> int:
         """Number of a function of the decision; the same in all stages, apart from data."""
@@ -451,14 +234,14 @@ class _Reader:
             shape, slots = shape_of(function, axes)
         except CannotCompileError as error:
             raise ModelError(f"{what}: the term {short_text(str(function))} cannot be compiled ({error}).") from None
-        keys = tuple(self._leaf_key(slot, stage, what) for slot in slots)
+        keys = tuple(self.data.leaf_key(slot, stage, what) for slot in slots)
         key = (shape, keys)
         if key not in self.functions:
             literals, fields = [], []
             for (kind, content), leaf in zip(keys, slots, strict=True):
-                literals.append(_literal(content) if kind == "number" else None)
+                literals.append(literal_of(content) if kind == "number" else None)
                 if kind == "field":
-                    fields.append(self._field(content, leaf))
+                    fields.append(self.data.field(content, leaf))
             source, _ = source_of(shape, literals, [None] * len(fields))
             used = tuple(sorted({token for token in shape if isinstance(token, int)}))
             self.functions[key] = len(self.function_list)
@@ -469,7 +252,7 @@ class _Reader:
             )
         return self.functions[key]
 
-    def _refuse_missing(self, split: _Split, what: str) -> None:
+    def _refuse_missing(self, split: Split, what: str) -> None:
         """Refuse rows that hold some stages only."""
         present = {
             stage for stage, entries in split.by_stage.items() if any(function is not None for _, function in entries)
@@ -483,7 +266,7 @@ class _Reader:
                     "running sums cannot be decided arrival by arrival)."
                 )
 
-    def _refuse_differing(self, split: _Split, what: str) -> None:
+    def _refuse_differing(self, split: Split, what: str) -> None:
         """Refuse functions of the decision that some stages have and others not."""
         found = [
             {self._function(h, stage, what): h for _, h in split.by_stage.get(stage, ()) if h is not None}
@@ -506,7 +289,7 @@ class _Reader:
         if objective is None:
             raise ModelError("compile_online: the model has no active objective.")
         what = f"Objective '{objective.name}'"
-        split = self._split([(1, objective.expr)], what, {})
+        split = self.splitter.split([(1, objective.expr)], what, {})
         self._describe("objective", split)
         self._refuse_differing(split, what)
         return self._terms(split, what, {}), float(sum(number_of(constant, what) for constant in split.shared))
@@ -525,7 +308,7 @@ class _Reader:
             left, right = relation.args
             sign = -1 if reads_as_lower(relation) else 1
             parts, low, high = [(sign, left), (-sign, right)], None, None
-        split = self._split(parts, what, axes)
+        split = self.splitter.split(parts, what, axes)
         if self.places.of(data) is not None and len(split.by_stage) <= 1:
             raise ModelError(
                 f"{what}: it is a row of one stage alone; online, a stage's own rows must be ordinary constraints. "
@@ -548,14 +331,14 @@ class _Reader:
 
     def _limit(self, terms: list[Any], axes: Mapping[int, int], what: str) -> Any:
         for term in terms:
-            if self._stages_of(term):
+            if self.splitter.stages_of(term):
                 raise ModelError(f"{what}: a limit of a ranged row holds data of a stage ({short_text(str(term))}).")
         try:
             return group_terms([(0, "", term) for term in terms], axes, what)
         except CannotCompileError as error:
             raise ModelError(f"{what}: its right-hand side cannot be compiled ({error}).") from None
 
-    def _mixed(self, split: _Split, what: str, axes: Mapping[int, int]) -> tuple[MixedTerm, ...]:
+    def _mixed(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[MixedTerm, ...]:
         result = []
         first = split.mixed.get(0, [])
         if any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):
@@ -577,11 +360,11 @@ class _Reader:
                 )
             literals, kept = [], []
             for k in range(len(members[0])):
-                literal, slot = self._slot({stage: found[k] for stage, found in members.items()}, [], what)
+                literal, slot = self.data.slot({stage: found[k] for stage, found in members.items()}, [], what)
                 literals.append(literal)
                 if slot is not None:
                     kept.append(slot)
-            source, _ = source_of(shapes.pop(), literals, self._stand_ins(kept))
+            source, _ = source_of(shapes.pop(), literals, self.data.stand_ins(kept))
             shape = shape_of(first[place], joint_axes(axes, self.variables, 0))[0]
             result.append(
                 MixedTerm(
@@ -596,11 +379,11 @@ class _Reader:
 
     def _constraints(self, constraints: list[Any]) -> tuple[tuple[StageRow, ...], tuple[OwnRow, ...]]:
         rows: list[StageRow] = []
-        own: dict[tuple[str, tuple[Any, ...], int], tuple[bool, _Split]] = {}
+        own: dict[tuple[str, tuple[Any, ...], int], tuple[bool, Split]] = {}
         for constraint in constraints:
             what = f"Constraint '{constraint.name}'"
             lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=False)
-            split = self._split([(1, body)], what, {})
+            split = self.splitter.split([(1, body)], what, {})
             holding = {s for s, entries in split.by_stage.items() if any(h is not None for _, h in entries)}
             if not holding:
                 self._check_settled(constraint, what)
@@ -636,7 +419,7 @@ class _Reader:
         for sign, limit in sides:
             if limit is None:
                 continue
-            split = self._split([(sign, body), (-sign, limit)], what, {})
+            split = self.splitter.split([(sign, body), (-sign, limit)], what, {})
             if set(split.by_stage) - {stage}:
                 other = self.places.stages[(set(split.by_stage) - {stage}).pop()]
                 raise ModelError(
@@ -646,12 +429,12 @@ class _Reader:
             for constant in split.shared:
                 split.add(stage, constant, None)
             # One dictionary for all stages: row, side -> terms by stage.
-            kind, merged = own.setdefault((place.name, place.key, sign), (equality, _Split()))
+            kind, merged = own.setdefault((place.name, place.key, sign), (equality, Split()))
             if kind != equality:
                 raise ModelError(f"{what}: it is an equation in some stages and an inequality in others.")
             merged.by_stage[stage] = split.by_stage.get(stage, [])
 
-    def _own_rows(self, own: Mapping[Any, tuple[bool, _Split]]) -> tuple[OwnRow, ...]:
+    def _own_rows(self, own: Mapping[Any, tuple[bool, Split]]) -> tuple[OwnRow, ...]:
         result = []
         for (name, key, _), (equality, split) in own.items():
             what = f"Constraint '{Label(name, key)}'"
@@ -677,7 +460,7 @@ class _Reader:
                 missing = [stage for stage, limit in limits.items() if limit is None]
                 if missing and len(missing) < len(limits):
                     raise ModelError(f"{what}: it has a {attribute} bound in some stages and none in others.")
-                split = _Split()
+                split = Split()
                 for stage, limit in limits.items():
                     if limit is not None:
                         split.add(stage, limit, None)
@@ -687,7 +470,7 @@ class _Reader:
 
     # -- words -------------------------------------------------------------------------------------
 
-    def _describe(self, name: str, split: _Split) -> None:
+    def _describe(self, name: str, split: Split) -> None:
         """Keep the first stage's terms as text, with t in place of the stage."""
         pieces = []
         for coefficient, function in split.by_stage.get(0, ()):
@@ -700,7 +483,7 @@ class _Reader:
         parts = [part for pair in split.by_stage.get(0, ()) for part in pair if part is not None]
         self.texts[name] = self._neutral(" + ".join(pieces).replace("+ -", "- "), *parts)
 
-    def _describe_mixed(self, name: str, split: _Split) -> None:
+    def _describe_mixed(self, name: str, split: Split) -> None:
         found = split.mixed.get(0, [])
         mixed = self._neutral(" + ".join(map(str, found)), *found)
         self.texts[name] = " + ".join(part for part in (self.texts[name], mixed) if part)
@@ -709,7 +492,7 @@ class _Reader:
         """A text about the first stage with t in its place, the stage's index written first."""
         found: dict[str, str] = {}
         for expression in expressions:
-            for leaf in [*leaves(expression), *_curves(expression)]:
+            for leaf in [*leaves(expression), *curves_of(expression)]:
                 place = self.places.of(leaf) if hasattr(leaf, "parent_component") else None
                 if place is not None:
                     found[leaf.name] = f"{place.name}[{','.join(['t', *map(str, place.key)])}]"
@@ -742,47 +525,5 @@ def _in_brackets(expression: Any) -> str:
     return f"({text})" if " + " in text or " - " in text else text
 
 
-def _literal(number: float) -> str:
-    return repr(int(number) if float(number).is_integer() and abs(number) < 1e15 else float(number))
-
-
 def _renamed(each: Field, name: str) -> Field:
     return replace(each, label=Label(name, each.label.key))
-
-
-def _default_of(owner: Any) -> float | None:
-    default = owner.default()
-    return float(default) if default.__class__ in native_numeric_types else None
-
-
-def _allowed(owner: Any) -> Allowed:
-    """The numbers that a Param's ``within=`` allows."""
-    domain = owner.domain
-    try:
-        ranges = list(domain.ranges())
-    except AttributeError:
-        return ANYTHING
-    found = []
-    for each in ranges:
-        if isinstance(each, AnyRange):
-            return ANYTHING
-        if not isinstance(each, NumericRange):
-            continue
-        ends = [each.start, each.end]
-        low, high = (-np.inf if ends[0] is None else float(ends[0])), (np.inf if ends[1] is None else float(ends[1]))
-        step = 0.0 if low == high else abs(float(each.step))
-        found.append(Interval(min(low, high), max(low, high), bool(each.closed[0]), bool(each.closed[1]), step))
-    if any(each == Interval() for each in found):
-        return ANYTHING
-    return Allowed(tuple(found))
-
-
-def _curves(expression: Any) -> Iterable[Any]:
-    stack = [expression]
-    while stack:
-        node = stack.pop()
-        if node.__class__ in native_numeric_types or not node.is_expression_type():
-            continue
-        if hasattr(node, "curve"):
-            yield node.curve
-        stack.extend(node.args)

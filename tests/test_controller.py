@@ -137,7 +137,7 @@ def test_the_loop_equals_the_plain_path(name):
     for guard in ("none", "projected", "pointwise"):
         batch = PROGRAM.batch(arrivals(11))
         fast, slow = (PROGRAM.controller(POLICIES[name], guard) for _ in range(2))
-        slow._kernel = False
+        slow._loop.kernel = False
         one, two = fast.meet(batch)[0], slow.meet(batch)[0]
         np.testing.assert_allclose(one.taken, two.taken, atol=1e-9)
         assert one.reasons.tolist() == two.reasons.tolist()

@@ -1,0 +1,142 @@
+"""Objective and rows split into terms, each of one stage or of none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.expr import numeric_expr as numeric
+
+from osilp_pyomo.errors import ModelError
+from osilp_pyomo.linear import LinearTerms, leaves, linear_terms, short_text, times
+from osilp_pyomo.membership import Membership
+from osilp_pyomo.separation import NotSeparableError, separate
+
+
+@dataclass
+class Split:
+    """Terms of a row: by stage those that hold a decision or data of the stage, and those of no stage.
+
+    A stage's entry is (coefficient, function); function is a variable, an expression, or None for a constant.
+    """
+
+    by_stage: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
+    mixed: dict[int, list[Any]] = field(default_factory=dict)
+    shared: list[Any] = field(default_factory=list)
+
+    def add(self, stage: int, coefficient: Any, function: Any) -> None:
+        self.by_stage.setdefault(stage, []).append((coefficient, function))
+
+
+class Splitter:
+    """Splits sums into terms of stages.
+
+    ``repeated`` says that more arrivals come than stages are declared: constants that stand there once a stage then
+    belong to the stages.
+    """
+
+    def __init__(self, places: Membership, repeated: bool) -> None:
+        self.places = places
+        self.count = len(places.stages)
+        self.repeated = repeated
+
+    def split(self, parts: Sequence[tuple[int, Any]], what: str, placeholders: Mapping[int, int]) -> Split:
+        """Split a sum of (sign, expression) into terms of stages."""
+        terms = LinearTerms()
+        for sign, expression in parts:
+            linear_terms(expression, what, sign, terms, keep_nonlinear=True)
+        result = Split()
+        for variable, coefficient in terms.items():
+            place = self.places.of(variable)
+            assert place is not None
+            result.add(place.stage, coefficient, variable)
+        for constant in self._constants(terms.constants, what):
+            stages = self.stages_of(constant)
+            if stages:
+                result.add(stages.pop(), constant, None)
+            else:
+                result.shared.append(constant)
+        if self.repeated:
+            self._share_out(result)
+        for factor, node in terms.nonlinear:
+            stages = self.stages_of(node) | self.stages_of(factor)
+            if len(stages) > 1:
+                raise ModelError(self._across(what, node))
+            (stage,) = stages
+            try:
+                pairs = separate(node, placeholders)
+            except NotSeparableError:
+                result.mixed.setdefault(stage, []).append(times(factor, node))
+                continue
+            for a, h in pairs:
+                constant = h.__class__ in native_numeric_types
+                result.add(stage, times(times(factor, a), h) if constant else times(factor, a), None if constant else h)
+        return result
+
+    def _constants(self, constants: Iterable[Any], what: str) -> Iterable[Any]:
+        """Constants one by one, sums of several stages' data taken apart."""
+        waiting = [(constant, 1) for constant in constants]
+        waiting.reverse()
+        while waiting:
+            node, factor = waiting.pop()
+            if len(self.stages_of(node)) + len(self.stages_of(factor)) <= 1:
+                yield times(factor, node)
+            elif isinstance(node, numeric.SumExpression):
+                waiting.extend((part, factor) for part in reversed(node.args))
+            elif isinstance(node, numeric.NegationExpression):
+                waiting.append((node.args[0], times(-1, factor)))
+            elif node.__class__ not in native_numeric_types and node.is_named_expression_type():
+                waiting.append((node.args[0], factor))
+            elif isinstance(node, numeric.ProductExpression) and not all(map(self.stages_of, node.args)):
+                one, other = node.args if not self.stages_of(node.args[0]) else reversed(node.args)
+                waiting.append((other, times(factor, one)))
+            elif isinstance(node, numeric.DivisionExpression) and not self.stages_of(node.args[1]):
+                waiting.append((node.args[0], times(factor, 1 / node.args[1])))
+            else:
+                raise ModelError(self._across(what, node))
+
+    def _share_out(self, split: Split) -> None:
+        """Constants that stand there once a stage belong to the stages: they come again with every arrival."""
+        found: dict[str, list[Any]] = {}
+        for constant in split.shared:
+            found.setdefault(str(constant), []).append(constant)
+        split.shared = []
+        for same in found.values():
+            each = len(same) // self.count
+            for stage in range(self.count):
+                for constant in same[stage * each : (stage + 1) * each]:
+                    split.add(stage, constant, None)
+            split.shared += same[self.count * each :]
+
+    def stages_of(self, expression: Any) -> set[int]:
+        found = set()
+        for leaf in leaves(expression):
+            if hasattr(leaf, "parent_component"):
+                place = self.places.of(leaf)
+                if place is not None and not (leaf.is_variable_type() and leaf.fixed):
+                    found.add(place.stage)
+        for curve in curves_of(expression):
+            place = self.places.of(curve)
+            if place is not None:
+                found.add(place.stage)
+        return found
+
+    def _across(self, what: str, node: Any) -> str:
+        return (
+            f"{what}: the term {short_text(str(node))} joins several stages; online, objective and rows must be sums "
+            "of terms that each belong to one arrival."
+        )
+
+
+def curves_of(expression: Any) -> Iterable[Any]:
+    """Profiles that an expression holds."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if node.__class__ in native_numeric_types or not node.is_expression_type():
+            continue
+        if hasattr(node, "curve"):
+            yield node.curve
+        stack.extend(node.args)

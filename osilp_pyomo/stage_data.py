@@ -1,0 +1,168 @@
+"""What stages differ in: data of arrivals, found at the leaves of their terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.base.range import AnyRange, NumericRange
+
+from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.errors import ModelError
+from osilp_pyomo.linear import number_of
+from osilp_pyomo.membership import Membership
+from osilp_pyomo.profiles import Profile
+from osilp_pyomo.templates import ANYTHING, Allowed, CurveForm, Field, Interval, Label
+
+
+class StageData:
+    """Fields of the data as they are met, and the values that the model's own stages have."""
+
+    def __init__(self, model: Any, places: Membership) -> None:
+        self.model = model
+        self.places = places
+        self.count = len(places.stages)
+        self.fields: list[Field] = []
+        self.own: list[Any] = []  # own values of each field
+        self._numbers: dict[tuple[str, tuple[Any, ...]], int] = {}
+        self._orders: dict[int, list[tuple[Any, ...]]] = {}
+
+    def stand_ins(self, slots: Sequence[int | CurveStack]) -> list[Any]:
+        """For each slot the curves that stand there, for the knots they have in common; None for numbers."""
+        found: list[Any] = []
+        for slot in slots:
+            own = self.own[slot] if isinstance(slot, int) else slot
+            if isinstance(own, list):
+                known = tuple(curve for curve in own if curve is not None)
+                form = self.fields[slot].curve if isinstance(slot, int) else None
+                assert form is not None
+                own = CurveStack.of_tables(known) if known else CurveStack.without_values(form.dimension)
+            found.append(own if isinstance(own, CurveStack) else None)
+        return found
+
+    def slot(self, found: dict[int, Any], absent: list[int], what: str) -> tuple[str | None, int | CurveStack | None]:
+        """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share."""
+        keys = {self.leaf_key(leaf, stage, what) for stage, leaf in found.items()}
+        if len(keys) == 1:
+            (kind, content) = keys.pop()
+            if kind == "number":
+                return literal_of(content), None
+            if kind == "field":
+                return None, self.field(content, next(iter(found.values())))
+            return None, CurveStack.of_tables((next(iter(found.values())).curve_table(),))
+        if any(kind == "curve" for kind, _ in keys):
+            raise ModelError(f"{what}: the stages use different Profiles; index one Profile by the stages.")
+        values = np.full(self.count, np.nan)
+        for stage, leaf in found.items():
+            number = leaf if leaf.__class__ in native_numeric_types else leaf(exception=False)
+            values[stage] = np.nan if number is None else number
+        for stage in absent:
+            values[stage] = values[next(iter(found))]
+        return None, self.hidden(values, what)
+
+    def leaf_key(self, leaf: Any, stage: int, what: str) -> tuple[str, Any]:
+        if leaf.__class__ in native_numeric_types:
+            return "number", float(leaf)
+        place = self.places.of(leaf)
+        curve = hasattr(leaf, "curve_table")
+        if place is None or leaf.is_variable_type():
+            if curve:
+                return "curve", id(leaf)
+            return "number", number_of(leaf, what)
+        if place.stage != stage:
+            raise ModelError(
+                f"{what}: a term of stage {self.places.stages[stage]!r} uses '{leaf.name}', the data of another stage; "
+                "each arrival may use its own data only."
+            )
+        return "field", (place.name, place.key)
+
+    def field(self, key: tuple[str, tuple[Any, ...]], leaf: Any) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self.fields)
+            owner = leaf.parent_component()
+            order = self._order_of(owner)
+            at, among = order.index(key[1]), len(order)
+            if isinstance(owner, Profile):
+                form = CurveForm(owner._knots, owner._kind, owner._outside, owner.dimension)
+                self.fields.append(Field(Label(*key), curve=form, place=at, among=among))
+                self.own.append(self._own_curves(key, owner))
+            else:
+                self.fields.append(Field(Label(*key), _default_of(owner), _allowed(owner), place=at, among=among))
+                self.own.append(self._own_numbers(key, owner))
+        return self._numbers[key]
+
+    def _order_of(self, owner: Any) -> list[tuple[Any, ...]]:
+        """What is left of a component's indices beside the stage, in the order of its Set."""
+        if id(owner) not in self._orders:
+            found: dict[tuple[Any, ...], None] = {}
+            for index in owner.index_set() if owner.is_indexed() else [None]:
+                place = self.places.of(owner[index] if owner.is_indexed() else owner)
+                if place is not None:
+                    found.setdefault(place.key)
+            self._orders[id(owner)] = list(found)
+        return self._orders[id(owner)]
+
+    def _own_data(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Iterable[tuple[int, Any]]:
+        """The members of a component, or of its fellows in other blocks, by stage."""
+        owners = [owner]
+        if key[0] != owner.name:
+            fellows = self.model.model().component_objects(owner.ctype, descend_into=True)
+            owners = [each for each in fellows if each.local_name == owner.local_name]
+        for each in owners:
+            for index in each.index_set() if each.is_indexed() else [None]:
+                data = each[index] if each.is_indexed() else each
+                place = self.places.of(data)
+                if place is not None and (place.name, place.key) == key:
+                    yield place.stage, data
+
+    def _own_numbers(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Any:
+        values = np.full(self.count, np.nan)
+        for stage, data in self._own_data(key, owner):
+            number = data if data.__class__ in native_numeric_types else data(exception=False)
+            values[stage] = np.nan if number is None else number
+        return values
+
+    def _own_curves(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> list[Any]:
+        curves: list[Any] = [None] * self.count
+        for stage, data in self._own_data(key, owner):
+            curves[stage] = data._curve
+        return curves
+
+    def hidden(self, values: Any, what: str) -> int:
+        self.fields.append(Field(Label(f"constant {len(self.fields)}"), hidden=True, row=what))
+        self.own.append(values)
+        return len(self.fields) - 1
+
+
+def literal_of(number: float) -> str:
+    """A number as it stands in the source of a kernel."""
+    return repr(int(number) if float(number).is_integer() and abs(number) < 1e15 else float(number))
+
+
+def _default_of(owner: Any) -> float | None:
+    default = owner.default()
+    return float(default) if default.__class__ in native_numeric_types else None
+
+
+def _allowed(owner: Any) -> Allowed:
+    """The numbers that a Param's ``within=`` allows."""
+    domain = owner.domain
+    try:
+        ranges = list(domain.ranges())
+    except AttributeError:
+        return ANYTHING
+    found = []
+    for each in ranges:
+        if isinstance(each, AnyRange):
+            return ANYTHING
+        if not isinstance(each, NumericRange):
+            continue
+        ends = [each.start, each.end]
+        low, high = (-np.inf if ends[0] is None else float(ends[0])), (np.inf if ends[1] is None else float(ends[1]))
+        step = 0.0 if low == high else abs(float(each.step))
+        found.append(Interval(min(low, high), max(low, high), bool(each.closed[0]), bool(each.closed[1]), step))
+    if any(each == Interval() for each in found):
+        return ANYTHING
+    return Allowed(tuple(found))

@@ -79,6 +79,8 @@ class Controller:
         self._evaluator = program.evaluator
         self._loop = StageLoop(program, policy, guard, null, seed)
         self._live = self._loop.begin(horizon)
+        # Whether a decision is a bare number.
+        self._plain = len(program.template.decisions) == 1 and not program.template.decisions[0].key
 
     # -- what it is ----------------------------------------------------------------------------------------
 
@@ -130,7 +132,11 @@ class Controller:
 
         Its data come as keywords (``step(value=0.8, place=0.4)``), or as a mapping or Series.
         """
-        outcome, rewards = self._live_run(self._one(row, theta))
+        batch = self._one(row, theta)
+        if self._loop.steps_single and self._plain:
+            x, wanted, reason, reward = self._loop.step(self._live, batch)
+            return Decision(x, wanted, REASONS[reason], reward, self._live.t)
+        outcome, rewards = self._live_run(batch)
         return self._decision(outcome, float(rewards[0]), self._live.t)
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:

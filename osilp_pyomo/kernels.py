@@ -489,6 +489,17 @@ def run(
 
 
 @compiled
+def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, slack: FloatArray) -> float:
+    """Which share of the decision x of arrival t fits; 1 where all of it does."""
+    share = 1.0
+    for k in range(remaining.shape[0]):
+        use = x * rows[t, 0, k]
+        if use > slack[k] and remaining[k] >= -OVERRUN * slack[k] and use > remaining[k] + slack[k]:
+            share = min(share, remaining[k] / use if remaining[k] > USED_UP * slack[k] else 0.0)
+    return share
+
+
+@compiled
 def run_single(
     settings: FloatArray,
     first: int,
@@ -501,8 +512,11 @@ def run_single(
     upper: FloatArray,
     whole: bool,
     guard: int,
+    others: FloatArray,
     slack: FloatArray,
+    other_slack: FloatArray,
     remaining: FloatArray,
+    other_remaining: FloatArray,
     dual: FloatArray,
     numbers: FloatArray,
     wanted: FloatArray,
@@ -538,15 +552,12 @@ def run_single(
         else:
             x = high if margin > 0 else low
         y = x
-        if guard == OWN_GUARD:
-            share = 1.0
-            over = False
-            for k in range(size):
-                use = x * usage[t, 0, k]
-                if use > slack[k] and remaining[k] >= -OVERRUN * slack[k] and use > remaining[k] + slack[k]:
-                    over = True
-                    share = min(share, remaining[k] / use if remaining[k] > USED_UP * slack[k] else 0.0)
-            if over:
+        if guard != NO_GUARD and x != 0.0:
+            if guard == OWN_GUARD:
+                share = share_that_fits(usage, t, x, remaining, slack)
+            else:
+                share = share_that_fits(others, t, x, other_remaining, other_slack)
+            if share < 1.0:
                 y = share * x
                 if whole:
                     y = np.floor(y + 1e-9) if y > 0.0 else np.ceil(y - 1e-9)
@@ -569,6 +580,9 @@ def run_single(
         if y != 0.0:
             for k in range(size):
                 remaining[k] -= y * usage[t, 0, k]
+            if others.shape[0] > 0:
+                for k in range(other_remaining.shape[0]):
+                    other_remaining[k] -= y * others[t, 0, k]
         wanted[t, 0] = x
         taken[t, 0] = y
         reasons[t] = reason

@@ -91,10 +91,12 @@ class StageLoop:
         self._integer = program.template.integer.astype(float)
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
-        # One bounded decision, one dual, and a guard on the resources that are priced: number by number where compiled.
-        own_guard = guard == "none" or (guard == PROJECTED) == (policy.view == PROJECTED)
-        single = self.cannot_fail and len(program.template.decisions) == 1 and own_guard
+        # One bounded decision and one dual: number by number where compiled.
+        single = self.cannot_fail and len(program.template.decisions) == 1
         self._runs_single = kernels.COMPILED and single and not isinstance(policy, AccelerateThenRefine)
+        self.steps_single = self._runs_single and not self._evaluator.has_fixed
+        # What a single step writes, so that nothing need be allocated.
+        self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
 
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""
@@ -213,6 +215,31 @@ class StageLoop:
         left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
         return np.where(unseen, self.policy.share(left), 1.0)
 
+    def step(self, live: Live, batch: Batch) -> tuple[float, float, int, float]:
+        """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
+        rules, state = self._rules(live), live.state
+        setting, (wanted, taken, reasons) = rules.setting, self._written
+        assert batch.points is not None
+        usage, own, own_slack = batch.usage, live.remaining, rules.slack
+        others, other, other_slack = batch.points, live.point_remaining, rules.point_slack
+        if self.policy.view == POINTS:
+            usage, own, own_slack, others, other, other_slack = others, other, other_slack, usage, own, own_slack
+        guard = kernels.NO_GUARD
+        if self.guard != "none":
+            same = (self.guard == PROJECTED) == (self.policy.view == PROJECTED)
+            guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
+        kernels.run_single(
+            rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, batch.rewards, usage,
+            batch.lower, batch.upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other,
+            state["dual"], state["numbers"], wanted, taken, reasons,
+        )  # fmt: skip
+        live.t += 1
+        x = taken.item()
+        reward = x * batch.rewards.item() + batch.earned.item()
+        reward = reward if self.program.template.maximize else -reward
+        live.earned += reward
+        return x, wanted.item(), int(reasons.item()), reward
+
     def _by_kernel(
         self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
     ) -> Outcome:
@@ -262,7 +289,8 @@ class StageLoop:
         elif self._runs_single and forced is None and not len(fixed):
             stopped = kernels.run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
-                guard, own_slack, own, dual, numbers, wanted, taken, reasons,
+                guard, np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, numbers, wanted, taken,
+                reasons,
             )  # fmt: skip
         else:
             stopped = kernels.run(

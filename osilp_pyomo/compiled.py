@@ -84,6 +84,25 @@ class CompiledStages:
         return self.evaluator.idle_objection(self._own)
 
     @cached_property
+    def budget_sizes(self) -> tuple[FloatArray, FloatArray]:
+        """What rounding of budgets is measured by: the largest of a row; for a row without any, what arrivals use."""
+        evaluator = self.evaluator
+        sizes = np.ones(evaluator.resources), np.ones(evaluator.point_resources)
+        some = self._own.part(slice(0, 50))
+        known = all(not np.isnan(value).any() for value in some.values if isinstance(value, np.ndarray))
+        known = known and not any(value.missing for value in some.values if isinstance(value, CurveStack))
+        for group in evaluator.groups:
+            totals = evaluator.total[group.projected], evaluator.point_total[group.points]
+            for size, total, at in zip(sizes, totals, (group.projected, group.points), strict=True):
+                largest = float(np.abs(total).max())
+                if largest == 0.0 and known:
+                    batch = evaluator.batch(some)
+                    use = batch.usage[:, :, at] if size is sizes[0] else batch.view(POINTS)[0][:, :, at]
+                    largest = float(np.abs(use).max())
+                size[at] = largest if largest > 0.0 else 1.0
+        return sizes
+
+    @cached_property
     def fingerprint(self) -> str:
         """What tells this program from others: formulas, names, test functions and budgets."""
         digest = hashlib.sha256()

@@ -177,8 +177,7 @@ class Controller:
         if not len(batch):
             return self.program.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
         self._refuse_beyond(len(batch))
-        if self.guard == "pointwise":
-            self.program.refuse_narrow(batch)
+        self._check(batch)
         if hold_price:
             outcome = self._loop.held(self._live, batch)
             rewards = self._live_run(batch, outcome.taken)[1]
@@ -281,8 +280,7 @@ class Controller:
 
     def meet(self, batch: Batch) -> tuple[Outcome, FloatArray]:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
-        if self.guard == "pointwise":
-            self.program.refuse_narrow(batch)
+        self._check(batch)
         return self._live_run(batch)
 
     def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> tuple[Outcome, FloatArray]:
@@ -307,6 +305,11 @@ class Controller:
         """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it."""
         return self._live.point_remaining.copy()
 
+    @property
+    def projected_remaining(self) -> FloatArray:
+        """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
+        return self._live.remaining.copy()
+
     # -- one arrival -----------------------------------------------------------------------------------------
 
     def _one(self, row: Any, theta: Mapping[str, Any], count: bool = True) -> Batch:
@@ -314,9 +317,15 @@ class Controller:
         if count:
             self._refuse_beyond(1)
         batch = self._evaluator.batch(arrivals)
+        self._check(batch)
+        return batch
+
+    def _check(self, batch: Batch) -> None:
+        """Refuse arrivals that the guard could not protect from."""
+        if self.guard != "none":
+            self._loop.refuse_null(batch)
         if self.guard == "pointwise":
             self.program.refuse_narrow(batch)
-        return batch
 
     def _refuse_beyond(self, count: int) -> None:
         live = self._live

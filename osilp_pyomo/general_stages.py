@@ -417,8 +417,3 @@ def _mixed_gradient(template: StageTemplate, family: int, number: int, axis: int
     axes.update({dimension + place: f"x[{place}]" for place in range(len(template.decisions))})
     jet = writer.write(term.shape, slots, axes, dimension + axis)
     return made(function_text("slope", "s, u, x", writer.lines, jet.first or "0.0"), "slope")
-
-
-def _repeated(arrivals: Arrivals, count: int) -> Arrivals:
-    values = tuple(np.repeat(value, count) if isinstance(value, np.ndarray) else value for value in arrivals.values)
-    return Arrivals(values, arrivals.index.repeat(count))

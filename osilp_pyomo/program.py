@@ -208,7 +208,7 @@ class OnlineProgram(CompiledStages):
 
     def rescaled(self, horizon: int) -> OnlineProgram:
         """The same program for another number of arrivals, with the same budget an arrival."""
-        horizon = whole_number(horizon, "rescaled: horizon")
+        horizon = whole_number(horizon, "rescaled: horizon", 2)
         return OnlineProgram(
             self.template.rescaled(horizon / self.horizon),
             self._own,

@@ -53,6 +53,8 @@ class Resolve(Policy):
     def __post_init__(self) -> None:
         if not isinstance(self.growth, int | float) or not 1 < self.growth <= 10:
             raise OptionError(f"Resolve: growth must lie in (1, 10] (got {self.growth!r}).")
+        if not isinstance(self.caution, int | float) or not self.caution > 0:
+            raise OptionError(f"Resolve: caution must be a number > 0 (got {self.caution!r}).")
 
     @property
     def view(self) -> str:  # type: ignore[override]

@@ -82,7 +82,7 @@ class Run:
         template, index = evaluator.template, arrivals.index
         self._evaluator, self._arrivals, self._projected = evaluator, arrivals, projected
         self._taken = frames[0].to_numpy()
-        self._point_remaining = controller.point_remaining
+        self._point_remaining, self._remaining = controller.point_remaining, controller.projected_remaining
         single = len(template.decisions) == 1 and not template.decisions[0].key
         self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
         self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
@@ -166,12 +166,24 @@ class Run:
         """
         if self._projected:
             return float("nan")
-        return max(0.0, *(self._tested(group) for group in self._evaluator.groups))
+        families = [group for group in self._evaluator.groups if group.family is not None]
+        return max(0.0, *(self._tested(group) for group in families)) if families else 0.0
+
+    @cached_property
+    def row_violation(self) -> pd.Series:
+        """By how much each ordinary row over all stages is overrun."""
+        found: dict[str, float] = {}
+        for group in self._evaluator.groups:
+            if group.family is None:
+                # Ordinary rows are the same among the points and among the test functions.
+                left = float(self._remaining[group.projected][0] * self._evaluator.unit[group.projected][0])
+                over = abs(left) if group.equality else max(0.0, -left)
+                found[group.name] = max(found.get(group.name, 0.0), over)
+        return pd.Series(found, name="violation", dtype=float)
 
     def _tested(self, group: ResourceGroup) -> float:
+        assert group.family is not None
         excess = -self._point_remaining[group.points]
-        if group.family is None:
-            return float(abs(excess[0]) if group.equality else excess[0])
         grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
         if functionals.atomic:
             return float(np.linalg.norm(np.maximum(excess[: len(functionals)], 0.0)))
@@ -207,6 +219,8 @@ class Run:
                 f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({use.relative:.2%} of its limit, "
                 f"{use.share:.1%} of the points), worst at {use.worst_index}"
             )
+        for name, over in self.row_violation.items():
+            lines.append(f"             {over:.3g} of the row '{name}'")
         if self.uses:
             lines.append(
                 f"             {self.test_violation:.3g} against the span of the test functions (the paper's v)"

@@ -106,6 +106,23 @@ class StageLoop:
         live.state = self.policy.start(self.setting(live))
         return live
 
+    def refuse_null(self, batch: Batch) -> None:
+        """Refuse arrivals that do not allow the null action which a guard falls back to."""
+        if self.guard == "none" or (self._evaluator.bounded_box and not self.program.template.own_rows):
+            return
+        wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
+        if self.program.template.own_rows:
+            values = self.program.template.values(batch.arrivals, np.tile(self.null, (len(batch), 1)))
+            excess = np.einsum("brk,bk->br", batch.own, values) + batch.own_fixed
+            equality = [row.equality for row in self.program.template.own_rows]
+            wrong |= np.any(np.where(equality, np.abs(excess), excess) > 1e-9, axis=1)
+        if wrong.any():
+            raise DataError(
+                f"guard={self.guard!r}: the arrival {batch.arrivals.name(int(np.argmax(wrong)))!r} does not allow the "
+                "null action that a guard falls back to where nothing fits; name another by null=..., or use "
+                "guard='none'."
+            )
+
     def setting(self, live: Live) -> Setting:
         """What the policy knows beforehand."""
         return self._rules(live).setting
@@ -119,7 +136,9 @@ class StageLoop:
             settings = np.zeros(kernels.SETTINGS)
             if isinstance(self.policy, FirstOrder):
                 settings = self.policy.settings(setting)
-            slacks = (kernels.BUDGET_ROUNDING * np.abs(total) for total in (live.total, live.point_total))
+            sizes = self.program.budget_sizes
+            totals = zip((live.total, live.point_total), sizes, strict=True)
+            slacks = (kernels.BUDGET_ROUNDING * np.maximum(np.abs(total), size) for total, size in totals)
             live.rules = Rules(setting, settings, *slacks)
         return live.rules
 
@@ -132,6 +151,9 @@ class StageLoop:
             return False
         if self.guard == "none":
             return True
+        if self._evaluator.has_fixed:
+            # What is used whatever is decided cannot be scaled down with the decision.
+            return False
         template = self.program.template
         if self.null.any():
             return False
@@ -140,6 +162,10 @@ class StageLoop:
     def held(self, live: Live, batch: Batch) -> Outcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
+        if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
+            self._reprice(live)
+        usage, reach = batch.view(self.policy.view)[0], self._evaluator.reach(batch)
+        live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
         pieces = [self._generic(live, batch.part(slice(b, b + 1)), None, learn=False) for b in range(len(batch))]
@@ -212,6 +238,8 @@ class StageLoop:
         if live.history is None or not isinstance(self.policy, Resolve) or self.program.template.integer.any():
             return np.empty(0)
         unseen = np.array([live.history.number_of(key) < 0 for key in keys_of(batch)])
+        # Scaling down must stay within the bounds.
+        unseen &= np.all((batch.lower <= 0) & (batch.upper >= 0), axis=1)
         left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
         return np.where(unseen, self.policy.share(left), 1.0)
 

@@ -185,10 +185,9 @@ class _Reader:
 
     # -- splitting ---------------------------------------------------------------------------------
 
-    def _terms(self, split: Split, what: str, axes: Mapping[int, int], every_stage: bool = True) -> tuple[Term, ...]:
+    def _terms(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[Term, ...]:
         """The terms of a row as kernels that serve every stage."""
         groups: dict[Any, dict[int, list[Any]]] = {}
-        order: dict[Any, int] = {}
         for stage in range(self.count):
             seen: dict[Any, int] = {}
             for coefficient, function in split.by_stage.get(stage, ()):
@@ -202,7 +201,6 @@ class _Reader:
                 key = (number, shape)
                 seen[key] = seen.get(key, -1) + 1
                 groups.setdefault((*key, seen[key]), {})[stage] = slots
-                order.setdefault((*key, seen[key]), number)
         return tuple(self._term(key, members, what) for key, members in groups.items())
 
     def _term(self, key: Any, members: dict[int, list[Any]], what: str) -> Term:
@@ -322,7 +320,7 @@ class _Reader:
         terms = self._terms(split, what, axes)
         moved = [-constant for constant in split.shared]
         if isinstance(relation, relational.RangedExpression):
-            limits = [self._limit([*_as_terms(limit), *moved], axes, what) for limit in (low, high)]
+            limits = [self._limit([limit, *moved], axes, what) for limit in (low, high)]
         else:
             limit = self._limit(moved, axes, what)
             limits = [limit, None] if sign < 0 else [None, limit]
@@ -343,14 +341,11 @@ class _Reader:
         first = split.mixed.get(0, [])
         if any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):
             raise ModelError(f"{what}: the stages have different numbers of terms that mix the index and the decision.")
-        dimension = len(axes)
         for place in range(len(first)):
             members: dict[int, list[Any]] = {}
             shapes = set()
             for stage in range(self.count):
-                joint = dict(axes)
-                joint.update({id(found[stage]): dimension + number for number, found in enumerate(self.variables)})
-                shape, slots = shape_of(split.mixed[stage][place], joint)
+                shape, slots = shape_of(split.mixed[stage][place], _joint_axes(axes, self.variables, stage))
                 shapes.add(shape)
                 members[stage] = slots
             if len(shapes) > 1:
@@ -364,8 +359,8 @@ class _Reader:
                 literals.append(literal)
                 if slot is not None:
                     kept.append(slot)
-            source, _ = source_of(shapes.pop(), literals, self.data.stand_ins(kept))
-            shape = shape_of(first[place], joint_axes(axes, self.variables, 0))[0]
+            (shape,) = shapes
+            source, _ = source_of(shape, literals, self.data.stand_ins(kept))
             result.append(
                 MixedTerm(
                     self._neutral(str(first[place]), first[place]),
@@ -509,15 +504,11 @@ def _total(limit: Any, constant: float, what: str) -> float | None:
     return None if np.isinf(number) else number - constant
 
 
-def joint_axes(axes: Mapping[int, int], variables: Sequence[dict[int, Any]], stage: int) -> dict[int, int]:
+def _joint_axes(axes: Mapping[int, int], variables: Sequence[dict[int, Any]], stage: int) -> dict[int, int]:
     """Axes of a mixed term: the coordinates of the index, then the decisions."""
     joint = dict(axes)
     joint.update({id(members[stage]): len(axes) + number for number, members in enumerate(variables)})
     return joint
-
-
-def _as_terms(expression: Any) -> list[Any]:
-    return [expression]
 
 
 def _in_brackets(expression: Any) -> str:

@@ -28,7 +28,9 @@ def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str,
         return source.dual
     if isinstance(source, pd.DataFrame):
         return _from_arrivals(evaluator, solver, read(source), view, horizon)
+    duals: dict[str, float] = {}
     if isinstance(source, Result):
+        duals = {str(name): float(value) for name, value in source.duals.items()}
         source = source.price
     prices = [source] if isinstance(source, Price) else list(source.values()) if hasattr(source, "values") else None
     if prices is None or not all(isinstance(price, Price) for price in prices):
@@ -36,7 +38,7 @@ def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str,
             "warm_start must be a price, a Result, a DataFrame of past arrivals or a Controller (got "
             f"{type(source).__name__})."
         )
-    return _from_prices(evaluator, {price.family: price for price in prices}, view)
+    return _from_prices(evaluator, {price.family: price for price in prices}, duals, view)
 
 
 def _size(evaluator: Evaluator, view: str) -> int:
@@ -57,27 +59,36 @@ def _from_arrivals(
     return found[0]
 
 
-def _from_prices(evaluator: Evaluator, prices: dict[str, Price], view: str) -> FloatArray:
+def _from_prices(evaluator: Evaluator, prices: dict[str, Price], duals: dict[str, float], view: str) -> FloatArray:
     """The dual whose density comes nearest to a price, as the test functions (or grid points) see it."""
     sense = 1.0 if evaluator.template.maximize else -1.0
     result = np.zeros(_size(evaluator, view))
     for group in evaluator.groups:
-        if group.family is None or group.name not in prices:
+        at = group.points if view == POINTS else group.projected
+        if group.family is None:
+            dual = sense * group.sign * duals.get(group.name, 0.0)
+            unit = 1.0 if view == POINTS else evaluator.unit[at]
+            result[at] = unit * (dual if group.equality else max(dual, 0.0))
+            continue
+        if group.name not in prices:
             continue
         price = prices[group.name]
         masses = np.maximum(sense * group.sign * price.masses, 0.0)
         if not len(masses):
             continue
-        grid, functionals = evaluator.grids[group.family], evaluator.functionals[group.family]
-        if view == POINTS:
-            nearest = [
-                int(np.argmin(np.abs((grid.points - point) / grid.domain.width).sum(axis=1))) for point in price.points
-            ]
-            np.add.at(result, group.points.start + np.array(nearest), masses)
+        functionals, points = evaluator.functionals[group.family], evaluator.points[group.family]
+        if view == POINTS or functionals.atomic:
+            known = points if view == POINTS else functionals.points
+            width = functionals.domain.width
+            nearest = [int(np.argmin(np.abs((known - point) / width).sum(axis=1))) for point in price.points]
+            np.add.at(result, at.start + np.array(nearest), masses)
+            if view != POINTS:
+                result[at] *= evaluator.unit[at]
             continue
+        grid = evaluator.grids[group.family]
         at_price = functionals.basis.evaluate(grid.domain, price.points)
         at_grid = functionals.basis.evaluate(grid.domain, grid.points)
         gram = at_grid.T @ np.asarray(functionals.matrix @ np.eye(len(functionals)))
-        duals, _ = nnls(gram, at_price.T @ masses)
-        result[group.projected] = duals * evaluator.masses[group.family] * evaluator.unit[group.projected]
+        weights, _ = nnls(gram, at_price.T @ masses)
+        result[at] = weights * evaluator.masses[group.family] * evaluator.unit[at]
     return result

@@ -275,3 +275,108 @@ def test_a_stage_solver_that_is_not_there_is_refused():
         "stage_solver='nosuchsolver' is neither 'closed form', 'highs', 'newton' nor 'slsqp', and no Pyomo solver of that "
         "name is available here."
     )
+
+
+# -- guards and warm starts that once failed without a word ------------------------------------------------
+
+
+def test_guards_count_what_is_used_whatever_is_decided():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(2)
+    m.v = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.c = pyo.Param(m.T, mutable=True, initialize=0.1)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.v[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t] + m.c[t] for t in m.T) <= 1 + 0 * u)
+    program = osilp.compile_online(m, stages=m.T)
+    for policy in (osilp.Greedy(), osilp.SimpleGD()):
+        for guard in ("pointwise", "projected"):
+            assert program.controller(policy, guard, null=0.0).step(v=1.0, c=0.8).x == pytest.approx(0.2)
+
+
+def test_functions_as_curves_are_told_apart():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(2)
+    m.v = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.a = osilp.Profile(m.T, over=m.u, initialize=lambda m, t: lambda u: 1 + u)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.v[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.a[t](u) * m.x[t] for t in m.T) <= 40)
+    controller = osilp.compile_online(m, stages=m.T, horizon=40).controller(osilp.Resolve())
+    for slope in np.linspace(0, 8, 30):
+        controller.step(v=1.0, a=lambda u, slope=slope: 1 + slope * u)
+    assert controller._live.history.size == 30
+
+
+def test_rows_without_budget_stay_guarded():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.a = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.b = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.x.values()), sense=pyo.maximize)
+    m.balance = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum((m.a[t] + m.b[t] * u) * m.x[t] for t in m.T) <= 0
+    )
+    controller = osilp.compile_online(m, stages=m.T).controller(osilp.Greedy())
+    controller.step(a=-0.09, b=-1.0)
+    controller.step(a=0.7, b=0.3)
+    assert controller.step(a=1.0, b=-1.0).x == 0.0
+    assert controller.point_remaining.min() > -1e-12
+
+
+def test_caution_and_guards_stay_within_bounds():
+    m = with_usage(base(3), 2.3)
+    m.x.setlb(1)
+    m.x.setub(2)
+    program = osilp.compile_online(m, stages=m.T, horizon=100)
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"value": rng.uniform(size=100), "place": rng.uniform(size=100)})
+    assert program.replay(osilp.Resolve(exact=True), data).decisions.between(1, 2).all()
+    m = base(3)
+    m.low = pyo.Param(m.T, mutable=True, initialize=0.0)
+    m.x.setlb(None)
+    for t in m.T:
+        m.x[t].setlb(m.low[t])
+    controller = osilp.compile_online(with_usage(m), stages=m.T).controller(osilp.Greedy())
+    with pytest.raises(DataError) as caught:
+        controller.step(value=1.0, place=0.5, low=0.5)
+    assert str(caught.value) == (
+        "guard='pointwise': the arrival 0 does not allow the null action that a guard falls back to where nothing fits; name "
+        "another by null=..., or use guard='none'."
+    )
+
+
+def test_warm_starts_keep_places_and_ordinary_rows():
+    m = with_usage(base(20), 2.0)
+    m.total = pyo.Constraint(expr=sum(m.x.values()) <= 3)
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.Dirac([0.1, 0.5, 0.9]), grid=osilp.Midpoint(50))
+    best = program.solve_offline()
+    dual = program.controller(osilp.FixedPrice(), "none", warm_start=best).dual
+    assert dual[-1] / program.evaluator.unit[-1] == pytest.approx(best.dual("total"))
+    points = program.controller(osilp.SimpleGD(), "none", warm_start=best).price
+    assert points.integrate(lambda u: u) == pytest.approx(best.price.integrate(lambda u: u), abs=0.02)
+
+
+def test_overruns_of_ordinary_rows_are_told():
+    m = with_usage(base(20), 100.0)
+    m.total = pyo.Constraint(expr=sum(m.x.values()) <= 3)
+    run = osilp.compile_online(m, stages=m.T).replay(osilp.Greedy(), guard="none")
+    assert run.violation == 0.0
+    assert run.row_violation["total"] == pytest.approx(17.0)
+    assert "17 of the row 'total'" in str(run)
+    assert run.test_violation == 0.0
+
+
+def test_a_held_price_is_that_of_the_first():
+    m = with_usage(base(30), 1.0)
+    program = osilp.compile_online(m, stages=m.T)
+    for policy in (osilp.MirrorDescent("entropy"), osilp.Resolve(), osilp.MirrorDescent()):
+        controller = program.controller(policy)
+        for start in range(0, 20, 5):
+            data = program.data.iloc[start : start + 5]
+            first = controller.decide(data.iloc[0]).x
+            assert controller.steps(data, hold_price=True).x.iloc[0] == pytest.approx(first)

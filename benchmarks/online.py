@@ -107,11 +107,13 @@ def main():
 
     smooth = compiled(1_000_000, smooth=True)
     (taken,) = seconds(stepping(smooth.controller(osilp.MirrorDescent(), "projected"), rows))
-    lines.append(("step of a smooth stage (log utility, quadratic use)", 1e6 * taken / len(rows), 100.0, "us"))
+    lines.append(("step of a smooth stage (log utility, quadratic use), plain", 1e6 * taken / len(rows), 100.0, "us"))
     data = smooth.project(arrivals(100_000))
     smooth.controller(osilp.MirrorDescent(), "projected").meet(data)
     (taken,) = seconds(lambda: smooth.controller(osilp.MirrorDescent(), "projected").meet(data), turns=3)
     lines.append(("replay of the smooth stage, projected arrivals", 1e6 * taken / 100_000, 10.0, "us"))
+    (taken,) = seconds(stepping(smooth.controller(osilp.MirrorDescent(), "projected"), rows))
+    lines.append(("step of the smooth stage once its loop is compiled", 1e6 * taken / len(rows), 100.0, "us"))
 
     print(f"{POINTS:,} grid points, {FUNCTIONS} test functions, {'numba' if COMPILED else 'plain numpy'}")
     for name, figure, limit, unit in lines:

@@ -349,7 +349,7 @@ class Evaluator:
             return None
         return self._find_bounds(Arrivals((), pd.RangeIndex(1)))
 
-    @property
+    @cached_property
     def bounded_box(self) -> bool:
         """Whether all decisions have finite bounds that no data change."""
         same = self._same_bounds

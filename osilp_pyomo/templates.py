@@ -355,9 +355,13 @@ class StageTemplate:
         shape = (count, len(points))
         result: FloatArray | None = None
         constants: FloatArray | None = None
+        # Several functions of the decision often share one coefficient, as in a(u) (x + x^2).
+        known: dict[Any, Any] = {}
         with np.errstate(all="ignore"):
             for term in family.terms:
-                values = term.values(arrivals, coordinates)
+                key = (term.kernel, term.slots)
+                values = known.get(key) if key in known else term.values(arrivals, coordinates)
+                known[key] = values
                 if term.function == CONSTANT:
                     constants = np.broadcast_to(values, shape) + (0.0 if constants is None else constants)
                 elif result is None and len(self.functions) == 1 and np.shape(values) == shape:

@@ -360,11 +360,12 @@ class StageTemplate:
         with np.errstate(all="ignore"):
             for term in family.terms:
                 key = (term.kernel, term.slots)
-                values = known.get(key) if key in known else term.values(arrivals, coordinates)
+                values = known[key] if key in known else term.values(arrivals, coordinates)
                 known[key] = values
                 if term.function == CONSTANT:
                     constants = np.broadcast_to(values, shape) + (0.0 if constants is None else constants)
-                elif result is None and len(self.functions) == 1 and np.shape(values) == shape:
+                elif len(family.terms) == 1 and len(self.functions) == 1 and np.shape(values) == shape:
+                    # Nothing will be added to it, for it may be the data of a curve themselves.
                     result = np.asarray(values, dtype=float)[:, None, :]
                 else:
                     if result is None:

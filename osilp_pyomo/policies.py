@@ -128,9 +128,9 @@ class Policy(ABC):
 class FirstOrder(Policy):
     """Policies whose dual moves a little after each arrival; the kernels know them."""
 
+    @abstractmethod
     def settings(self, setting: Setting) -> FloatArray:
         """The parameters as an array for the kernels."""
-        raise NotImplementedError
 
     def start(self, setting: Setting) -> State:
         state: State = {name: np.zeros(setting.size) for name in ("dual", "learner", "centre", "average")}

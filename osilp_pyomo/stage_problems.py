@@ -121,7 +121,22 @@ class StageSolver(ABC):
         return True
 
 
-class LinearStage(StageSolver):
+class _LinearFit(StageSolver):
+    """What linear stages have in common: a decision that does not fit is solved for anew, as an LP or MILP."""
+
+    def fit(
+        self,
+        batch: Batch,
+        weights: FloatArray,
+        densities: Densities,
+        wanted: FloatArray,
+        room: Room,
+        null: FloatArray,
+    ) -> FloatArray:
+        return _fit_linear(self.template, batch, weights, wanted, room, null)
+
+
+class LinearStage(_LinearFit):
     """A linear stage with rows of its own: an LP or MILP by HiGHS for each arrival."""
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -140,19 +155,8 @@ class LinearStage(StageSolver):
             raise _no_decision(one, "it has no solution")
         return found
 
-    def fit(
-        self,
-        batch: Batch,
-        weights: FloatArray,
-        densities: Densities,
-        wanted: FloatArray,
-        room: Room,
-        null: FloatArray,
-    ) -> FloatArray:
-        return _fit_linear(self.template, batch, weights, wanted, room, null)
 
-
-class BoxStage(StageSolver):
+class BoxStage(_LinearFit):
     """A linear stage over a box: each variable at its bound by the sign of its priced value."""
 
     name = "closed form: a box"
@@ -166,17 +170,6 @@ class BoxStage(StageSolver):
         if not np.all(np.isfinite(result)):
             raise _no_decision(batch, "it is unbounded: a decision that earns more than it costs has no bound")
         return result
-
-    def fit(
-        self,
-        batch: Batch,
-        weights: FloatArray,
-        densities: Densities,
-        wanted: FloatArray,
-        room: Room,
-        null: FloatArray,
-    ) -> FloatArray:
-        return _fit_linear(self.template, batch, weights, wanted, room, null)
 
 
 class OptionsStage(BoxStage):

@@ -228,19 +228,16 @@ class Intake:
             return CurveStack.of_arrays(str(field.label), form.knots, values, form.kind, form.outside)
         return CurveStack.of_tables(tuple(_curve(field, content, str(field.label)) for content in whole))
 
-    def tail(self, arrivals: Arrivals) -> pd.DataFrame:
+    def to_frame(self, arrivals: Arrivals) -> pd.DataFrame:
         """The numbers of arrivals as a frame under the user's names."""
-        columns = {
-            field.label.column: values
+        named = [
+            (field.label.column, values)
             for field, values in zip(self.fields, arrivals.values, strict=True)
             if not field.hidden and field.curve is None
-        }
-        frame = pd.DataFrame(index=arrivals.index)
-        if any(isinstance(column, tuple) for column in columns):
-            frame = pd.DataFrame(dict(enumerate(columns.values())), index=arrivals.index)
-            frame.columns = pd.Index(list(columns), tupleize_cols=False)
-            return frame
-        return pd.DataFrame(columns, index=arrivals.index)
+        ]
+        frame = pd.DataFrame({place: values for place, (_, values) in enumerate(named)}, index=arrivals.index)
+        frame.columns = pd.Index([column for column, _ in named], dtype=object, tupleize_cols=False)
+        return frame
 
     def refuse_missing(self, arrivals: Arrivals) -> None:
         """Refuse the model's own arrivals where Params have no value."""

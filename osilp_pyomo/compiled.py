@@ -50,7 +50,7 @@ class CompiledStages:
     @property
     def data(self) -> pd.DataFrame:
         """The model's own arrivals, one row each; curves are in :attr:`profiles`."""
-        return self.intake.tail(self._own)
+        return self.intake.to_frame(self._own)
 
     @property
     def profiles(self) -> dict[Any, FloatArray | None]:

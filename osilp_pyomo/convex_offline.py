@@ -1,43 +1,31 @@
-"""Concave arrivals, all known at once: the dual in as many dimensions as there are resources.
+"""Concave arrivals, all known at once: R*_Phi, R*_T, prices, and the gap between a bound and an answer.
 
-The dual function is b'w + sum_t max_x f_t(x) - w'g_t(x). Each evaluation is one vectorised pass of stage problems. It
-is minimized by Newton's method where stages can tell how they answer to prices, else by L-BFGS-B; then a small LP
-joins decisions of several passes (Dantzig and Wolfe): by convexity their mixture earns at least, and uses at most,
-what the LP says, and its dual is the next price. The value of the dual is a bound, the mixture moved to where it
-satisfies every row is an answer, and the two close up on each other.
-
-Exact over the continuum, resources are single points of the index; points that the answer overruns are added.
+Exact over the continuum, resources are single points of the index; points that the answer overruns are added. The
+answer is a mixture of decisions, moved towards nothing until it satisfies every row.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from scipy.optimize import minimize
 
 from osilp_pyomo.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.batches import Batch, Evaluator
+from osilp_pyomo.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import AccuracyWarning, DataError, ModelError, warn_user
-from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.errors import AccuracyWarning, ModelError, warn_user
 from osilp_pyomo.prices import Price, atomic_price, projected_price
-from osilp_pyomo.problem import FiniteLP
 from osilp_pyomo.results import Answer, FamilyMap, Result
 from osilp_pyomo.sample_lp import peaks_of
 from osilp_pyomo.search import scan_points
 from osilp_pyomo.stage_lp import DecisionNames
-from osilp_pyomo.stage_problems import Densities, StageSolver
+from osilp_pyomo.stage_problems import StageSolver
 from osilp_pyomo.templates import Arrivals
 
-# A gap, relative to 1 + |objective|, at which the mixture of passes is good enough; and passes to get there.
-_GAP, _PASSES = 1e-8, 60
-# A gap that is told as inaccurate.
+# A gap, or a violation, that is told as inaccurate.
 _INACCURATE = 1e-6
 # A dual value this many times what all arrivals could earn, with rows still violated: no decisions keep them.
 _UNBOUNDED = 1e4
@@ -45,228 +33,8 @@ _UNBOUNDED = 1e4
 _ROUNDS, _DROPPING, _POINTS_A_ROUND = 40, 8, 12
 # A violation relative to the limit that needs no further point.
 _VIOLATION = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Resources of one side of one row: its family (None for an ordinary row), sign, points, and Phi (None: points)."""
-
-    family: int | None
-    sign: int
-    at: slice
-    points: FloatArray
-    phi: Any
-    unit: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Resources that arrivals use: coefficients (T, K, R) of the functions, and what is there of each (R,)."""
-
-    usage: FloatArray
-    budget: FloatArray
-    floor: FloatArray
-    parts: tuple[Part, ...]
-
-
-class ConcaveProblem:
-    """All arrivals, each as often as ``times`` says, against some resources."""
-
-    def __init__(
-        self, evaluator: Evaluator, solver: StageSolver, batch: Batch, times: FloatArray | None = None
-    ) -> None:
-        self.evaluator, self.solver, self.batch = evaluator, solver, batch
-        self.times = np.ones(len(batch)) if times is None else times
-        # What all arrivals could earn: the size of the objective where its value happens to be near zero.
-        self.size = max(float(self.times @ (np.abs(batch.rewards) * evaluator.reach(batch)).sum(axis=1)), 1e-300)
-        self.template = evaluator.template
-
-    def densities(self, rows: Rows, dual: FloatArray) -> Densities:
-        """Prices of terms that mix index and decision."""
-        found = []
-        for part in rows.parts:
-            if part.family is not None and self.template.families[part.family].mixed:
-                own = part.sign * dual[part.at] / part.unit
-                masses = own if part.phi is None else np.asarray(part.phi @ own).ravel()
-                found.append((part.family, (part.points, masses)))
-        return found
-
-    def respond(self, rows: Rows, dual: FloatArray) -> FloatArray:
-        """The best decisions (T, n) at a dual."""
-        weights = self.batch.rewards - rows.usage @ dual
-        return self.solver.best(self.batch, weights, self.densities(rows, dual))
-
-    def used(self, rows: Rows, x: FloatArray) -> FloatArray:
-        """Use (R,) of all arrivals together."""
-        values = self.template.values(self.batch.arrivals, x)
-        result = np.einsum("t,tk,tkr->r", self.times, values, rows.usage, optimize=True)
-        for part in rows.parts:
-            if part.family is not None and self.template.families[part.family].mixed:
-                total = np.zeros(len(part.points))
-                for start in range(0, len(x), 512):
-                    at = slice(start, start + 512)
-                    arrivals = self.batch.arrivals.part(at)
-                    total += self.times[at] @ self.evaluator.mixed_use(arrivals, x[at], part.family, part.points)
-                own = total if part.phi is None else np.asarray(part.phi.T @ total).ravel()
-                result[part.at] += part.sign * own / part.unit
-        return result
-
-    def hessian(self, rows: Rows, dual: FloatArray, x: FloatArray) -> FloatArray | None:
-        """Second derivatives (R, R) of the dual function where stages can tell how they answer to prices."""
-        tell = getattr(self.solver, "sensitivity", None)
-        if tell is None:
-            return None
-        weights = self.batch.rewards - rows.usage @ dual
-        jacobian, response = tell(self.batch, weights, self.densities(rows, dual), x)
-        answers = np.einsum("tkr,tkn->trn", rows.usage, jacobian)
-        for part in rows.parts:
-            if part.family is not None and self.template.families[part.family].mixed:
-                slopes = self.solver.mixed_slopes(self.batch, x, part.family, part.points)  # type: ignore[attr-defined]
-                own = slopes if part.phi is None else slopes @ part.phi
-                answers[:, part.at, 0] += part.sign * own / part.unit
-        moved = (answers @ response) * self.times[:, None, None]
-        return np.tensordot(moved, answers, axes=([0, 2], [0, 2]))
-
-    def earned(self, x: FloatArray) -> float:
-        """What decisions earn, as a maximum."""
-        values = (self.template.values(self.batch.arrivals, x) * self.batch.rewards).sum(axis=1)
-        return float(self.times @ (values + self.batch.earned))
-
-
-@dataclass(frozen=True, eq=False)
-class Pass:
-    """One pass of stage problems: decisions, what they earn and use."""
-
-    x: FloatArray
-    earned: float
-    used: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Best dual and its value (a bound), the mixture of passes, what it uses, and how many passes there were."""
-
-    dual: FloatArray
-    bound: float
-    x: FloatArray
-    passes: int
-
-
-def minimize_dual(problem: ConcaveProblem, rows: Rows, start: FloatArray, gap: float = _GAP) -> Found:
-    """Solve the dual over some resources, with a primal mixture that uses at most the budget."""
-    passes: list[Pass] = []
-    best: list[Any] = [np.inf, start]
-
-    def evaluate(dual: FloatArray) -> tuple[float, FloatArray]:
-        x = problem.respond(rows, dual)
-        done = Pass(x, problem.earned(x), problem.used(rows, x))
-        if not (np.isfinite(done.earned) and np.all(np.isfinite(done.used))):
-            raise DataError(
-                "solve_offline: a stage earns or uses something that is not a finite number; bound its decisions."
-            )
-        passes.append(done)
-        value = float(rows.budget @ dual) + done.earned - float(done.used @ dual)
-        if value < best[0]:
-            best[:] = value, dual.copy()
-        return value, rows.budget - done.used
-
-    if not _newton(problem, rows, start, evaluate, passes):
-        _quasi_newton(problem.size, rows, start, evaluate)
-    # Passes far from the end are of no use to the mixture.
-    kept = passes[-60:]
-    for _ in range(_PASSES):
-        mixture = _mixture(rows, kept)
-        if mixture is None:
-            break
-        value, dual, shares = mixture
-        x = sum(share * done.x for share, done in zip(shares, kept, strict=True) if share > 0)
-        if best[0] - problem.earned(x) <= gap * (1 + abs(best[0])):
-            return Found(best[1], best[0], x, len(passes))
-        if best[0] - value <= 0.1 * gap * (1 + abs(best[0])):
-            return Found(best[1], best[0], x, len(passes))
-        # The LP's own dual swings; a point between it and the best one known moves steadily.
-        evaluate(0.7 * best[1] + 0.3 * dual if _ % 2 else dual)
-        kept.append(passes[-1])
-    if mixture is None:
-        return Found(best[1], best[0], passes[-1].x, len(passes))
-    return Found(best[1], best[0], x, len(passes))
-
-
-def _newton(problem: ConcaveProblem, rows: Rows, start: FloatArray, evaluate: Any, passes: list[Pass]) -> bool:
-    """Newton steps on the dual, kept above the floor; False where stages have no second derivatives.
-
-    A dual at its floor whose gradient points outwards stays there; the others take a damped Newton step (Levenberg and
-    Marquardt), for where all stages sit at their bounds there is no curvature at all.
-    """
-    dual = np.maximum(start, rows.floor)
-    value, gradient = evaluate(dual)
-    if problem.hessian(rows, dual, passes[-1].x) is None:
-        return False
-    floor = np.where(np.isneginf(rows.floor), -np.inf, 0.0)
-    # Scaled so that each budget, and the value, is about 1; there a step of size 1 is a long one.
-    whole = max(abs(value), problem.size)
-    unit = whole / np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
-    damping, stalled = 1.0, 0
-    for _ in range(200):
-        free = (dual > floor) | (gradient < 0)
-        slope = gradient * unit / whole
-        if not free.any() or np.abs(slope[free]).max() <= 1e-13 or stalled > 3:
-            break
-        hessian = problem.hessian(rows, dual, passes[-1].x)
-        assert hessian is not None
-        scaled = (unit[:, None] * hessian * unit) / whole
-        part = scaled[np.ix_(free, free)] + damping * np.eye(int(free.sum()))
-        step = np.zeros(len(dual))
-        step[free] = -np.linalg.solve(part, slope[free]) * unit[free]
-        trial = np.maximum(dual + step, floor)
-        new_value, new_gradient = evaluate(trial)
-        if new_value < value:
-            stalled = stalled + 1 if value - new_value <= 1e-15 * (1 + abs(value)) else 0
-            dual, value, gradient = trial, new_value, new_gradient
-            damping = max(0.1 * damping, 1e-13)
-        else:
-            passes.append(passes[-2])  # the Hessian belongs to the dual that stays
-            damping *= 10.0
-            if damping > 1e8 or -float(gradient @ step) <= 1e-13 * (1 + abs(value)):
-                break
-    return True
-
-
-def _quasi_newton(whole: float, rows: Rows, start: FloatArray, evaluate: Any) -> None:
-    """L-BFGS-B in units in which each budget, and the value, is about 1."""
-    size = np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
-    scale = max(abs(evaluate(start)[0]), whole)
-
-    def scaled(z: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = evaluate(z * scale / size)
-        return value / scale, gradient / size
-
-    bounds = [(None if np.isneginf(floor) else 0.0, None) for floor in rows.floor]
-    minimize(
-        scaled, start * size / scale, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": 400, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30},
-    )  # fmt: skip
-
-
-def _mixture(rows: Rows, passes: Sequence[Pass]) -> tuple[float, FloatArray, FloatArray] | None:
-    """The LP over shares of passes: the most they earn together within the budget, its dual, and the shares."""
-    count, resources = len(passes), len(rows.budget)
-    used = np.stack([done.used for done in passes], axis=1)
-    matrix = np.concatenate([used, np.ones((1, count))])
-    lower = np.concatenate([np.where(np.isneginf(rows.floor), rows.budget, -np.inf), [1.0]])
-    upper = np.concatenate([rows.budget, [1.0]])
-    lp = FiniteLP(
-        True, np.array([done.earned for done in passes]), 0.0, np.zeros(count), np.full(count, np.inf),
-        np.zeros(count, dtype=bool), sparse.csr_array(matrix), lower, upper, [""] * count, [""] * (resources + 1),
-    )  # fmt: skip
-    found = HighsModel(lp).solve()
-    if found.x is None or found.row_duals is None:
-        return None
-    shares = np.maximum(found.x, 0.0)
-    return found.objective, np.maximum(found.row_duals[:-1], rows.floor), shares / shares.sum()
-
-
-# -- offline results ------------------------------------------------------------------------------------------
+# Decisions of each arrival that the audit compares with the one a price asked for.
+_AUDITED = 48
 
 
 def solve_convex(
@@ -279,24 +47,10 @@ def solve_convex(
     found = minimize_dual(problem, rows, np.zeros(len(rows.budget)))
     if not np.isfinite(found.bound):
         raise ModelError("solve_offline: the dual has no finite value; look for stages without a solution.")
-    if method == "projected":
+    if method == "projected" or not evaluator.template.families:
         return _result(problem, rows, found, null, method, started)
     found, rows = _exchange(problem, batch, found)
     return _result(problem, rows, found, null, method, started)
-
-
-def projected_rows(evaluator: Evaluator, batch: Batch) -> Rows:
-    """Resources of test functions and ordinary rows."""
-    parts = tuple(
-        Part(
-            group.family, group.sign, group.projected,
-            np.empty((0, 1)) if group.family is None else evaluator.points[group.family],
-            None if group.family is None else evaluator.phi(group.family), evaluator.unit[group.projected],
-        )
-        for group in evaluator.groups
-    )  # fmt: skip
-    budget = evaluator.total - (batch.fixed.sum(axis=0) if len(batch.fixed) else 0.0)
-    return Rows(batch.usage, budget, evaluator.floor, parts)
 
 
 def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> Rows:
@@ -467,7 +221,8 @@ def _result(
     bound = sense * found.bound + template.offset
     looks = tuple(_look(problem, number, x) for number in range(len(template.families)))
     gap = abs(objective - bound)
-    audit = Audit(looks, 0.0, 0.0, bound, 0.0, gap)
+    missed = _missed(problem, rows, found.dual)
+    audit = Audit(looks, _ordinary_violation(problem, rows, x), missed, bound, missed, gap)
     prices = FamilyMap(
         {
             family.name: _price(problem, rows, found.dual, number, sense)
@@ -502,7 +257,7 @@ def _result(
     over = np.where(np.isneginf(rows.floor), np.abs(over), over) / np.where(
         np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0
     )
-    broken = max(scaled, float(over.max(initial=0.0)))
+    broken = max(scaled, float(over.max(initial=0.0)), audit.ordinary_violation)
     if broken > _INACCURATE and abs(found.bound) > _UNBOUNDED * problem.size:
         return Result(
             method, "infeasible", "maximize" if template.maximize else "minimize", np.nan, np.nan, pd.DataFrame(), 0, 0,
@@ -512,6 +267,13 @@ def _result(
         status = "inaccurate"
         warn_user(
             f"{method}: the answer is less accurate than it should be: a row is violated by {broken:.2g} of its limit.",
+            AccuracyWarning,
+        )
+    elif missed > _INACCURATE * (1 + abs(objective)):
+        status = "inaccurate"
+        warn_user(
+            f"{method}: the answer is less accurate than it should be: the audit found decisions worth {missed:.2g} "
+            "more at the price than those found, so that the bound is no bound.",
             AccuracyWarning,
         )
     elif gap > _INACCURATE * (1 + abs(objective)):
@@ -530,6 +292,60 @@ def _result(
         int(batch.usage.nbytes + rows.usage.nbytes), time.monotonic() - started,
         {family.name: "traced" for family in template.families}, answer,
     )  # fmt: skip
+
+
+def _ordinary_violation(problem: ConcaveProblem, rows: Rows, x: FloatArray) -> float:
+    """Largest violation of bounds, of the stages' own rows and of ordinary rows, relative to their size."""
+    batch, template = problem.batch, problem.template
+    values = template.values(batch.arrivals, x)
+    over = np.maximum(batch.lower - x, x - batch.upper) / (1 + np.abs(x))
+    worst = float(over.max(initial=0.0))
+    if template.own_rows:
+        activity = np.einsum("trk,tk->tr", batch.own, values) + batch.own_fixed
+        size = np.einsum("trk,tk->tr", np.abs(batch.own), np.abs(values)) + np.abs(batch.own_fixed)
+        excess = np.where([row.equality for row in template.own_rows], np.abs(activity), activity)
+        worst = max(worst, float((excess / np.where(size > 0, size, 1.0)).max(initial=0.0)))
+    excess = problem.used(rows, x) - rows.budget
+    for part in rows.parts:
+        if part.family is None:
+            own = np.abs(excess[part.at]) if np.isneginf(rows.floor[part.at]).any() else excess[part.at]
+            worst = max(worst, float((own / np.maximum(np.abs(rows.budget[part.at]), 1e-300)).max()))
+    return worst
+
+
+def _missed(problem: ConcaveProblem, rows: Rows, dual: FloatArray) -> float:
+    """By how much sampled decisions are worth more at a price than those that the stage solver found, all together.
+
+    The bound is the dual's value, which is one only if every stage was solved; this looks at it without the solver.
+    """
+    batch, template = problem.batch, problem.template
+    weights, densities = batch.rewards - rows.usage @ dual, problem.densities(rows, dual)
+    found = problem.respond(rows, dual)
+
+    def worth(x: FloatArray) -> FloatArray:
+        value = (template.values(batch.arrivals, x) * weights).sum(axis=1)
+        for number, (points, masses) in densities:
+            value = value - problem.evaluator.mixed_use(batch.arrivals, x, number, points) @ masses
+        return value
+
+    best, rng = worth(found), np.random.default_rng(20261)
+    low = np.where(np.isfinite(batch.lower), batch.lower, found - 1 - np.abs(found))
+    high = np.where(np.isfinite(batch.upper), batch.upper, found + 1 + np.abs(found))
+    missed = np.zeros(len(batch))
+    for k in range(_AUDITED):
+        # Every other one near the decision that was found, where a solver that stopped early would be beaten.
+        share = 1.0 if k % 2 else 10.0 ** -rng.uniform(0, 6)
+        x = found + share * (low + rng.random(found.shape) * (high - low) - found)
+        allowed = np.ones(len(batch), dtype=bool)
+        if template.own_rows:
+            values = template.values(batch.arrivals, x)
+            activity = np.einsum("trk,tk->tr", batch.own, values) + batch.own_fixed
+            allowed = np.all(
+                np.where([row.equality for row in template.own_rows], np.abs(activity), activity) <= 0, axis=1
+            )
+        gain = np.where(allowed, np.nan_to_num(worth(x) - best, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+        missed = np.maximum(missed, gain)
+    return float(missed.sum())
 
 
 def _look(problem: ConcaveProblem, number: int, x: FloatArray) -> FamilyAudit:

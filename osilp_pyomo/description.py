@@ -94,8 +94,8 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     step = count * (largest_use + float(budget.max())) ** 2
     bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
     lines.append(
-        f"            regret of Algorithms 1 and 2 (i.i.d. arrivals, against R*_Phi) is at most {bound:.3g} = "
-        "sqrt(T) (q (C + D)^2 / 2 + |w*|^2 / 2), |w*| <= r / D"
+        f"            regret of Algorithms 1 and 2 as printed (i.i.d. arrivals, no guard, against R*_Phi) is at "
+        f"most {bound:.3g} = sqrt(T) (q (C + D)^2 / 2 + |w*|^2 / 2), |w*| <= r / D"
     )
     return lines
 

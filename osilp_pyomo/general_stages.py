@@ -204,6 +204,7 @@ class QuadraticStage(StageSolver):
             try:
                 x = self._solve(batch, weights, room.usage[:size, rows].T, room.spare[rows])
             except SolverError:
+                # Nothing satisfies the guarded rows and the stage's own: what guards fall back to then.
                 return null
         return x if room.fits(x) else super().fit(batch, weights, densities, x, room, null)
 

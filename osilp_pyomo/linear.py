@@ -131,7 +131,8 @@ def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
 def _not_linear(what: str, node: Any) -> NotLinearError:
     return NotLinearError(
         f"{what}: it is not linear in the variables (found {short_text(str(node))}); offline only linear rows and "
-        "objectives can be solved, so keep products and nonlinear functions of Vars out of it."
+        "objectives can be solved. Keep products and nonlinear functions of Vars out of it; if they belong to arrivals "
+        "use compile_online(model, stages=...).solve_offline()."
     )
 
 

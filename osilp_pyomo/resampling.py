@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.batches import POINTS, Evaluator
-from osilp_pyomo.convex_offline import ConcaveProblem, Rows, minimize_dual, projected_rows
+from osilp_pyomo.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.highs import HighsModel

@@ -21,7 +21,8 @@ class Resolve(Policy):
     Not in the paper. Before arrival t the sample problem of the N arrivals seen gets N / (T - t) of what remains, and
     its dual is the price until the next time. Times are geometric from both ends of the horizon: early because the
     price is not known yet, late because single arrivals begin to matter for what is left. On ties the sample's own
-    fraction is taken.
+    fraction is taken (of stages without rows of their own). A row that is overrun already gets nothing; where the
+    sample problem has no solution all the same, the price stays what it was.
 
     Parameters
     ----------

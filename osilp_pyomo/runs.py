@@ -220,7 +220,7 @@ class Run:
                 f"{use.share:.1%} of the points), worst at {use.worst_index}"
             )
         for name, over in self.row_violation.items():
-            lines.append(f"             {over:.3g} of the row '{name}'")
+            lines.append(f"  violation  {over:.3g} of the row '{name}'")
         if self.uses:
             lines.append(
                 f"             {self.test_violation:.3g} against the span of the test functions (the paper's v)"

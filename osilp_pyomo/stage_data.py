@@ -149,12 +149,8 @@ def _default_of(owner: Any) -> float | None:
 def _allowed(owner: Any) -> Allowed:
     """The numbers that a Param's ``within=`` allows."""
     domain = owner.domain
-    try:
-        ranges = list(domain.ranges())
-    except AttributeError:
-        return ANYTHING
     found = []
-    for each in ranges:
+    for each in domain.ranges():
         if isinstance(each, AnyRange):
             return ANYTHING
         if not isinstance(each, NumericRange):

@@ -27,6 +27,7 @@ from osilp_pyomo.policies import (
     State,
 )
 from osilp_pyomo.resolving import Resolve
+from osilp_pyomo.single_kernel import run_single
 from osilp_pyomo.smooth_stages import NewtonStage
 from osilp_pyomo.stage_problems import BoxStage, Densities, Room
 
@@ -256,7 +257,7 @@ class StageLoop:
         if self.guard != "none":
             same = (self.guard == PROJECTED) == (self.policy.view == PROJECTED)
             guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
-        kernels.run_single(
+        run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, batch.rewards, usage,
             batch.lower, batch.upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other,
             state["dual"], state["numbers"], wanted, taken, reasons,
@@ -315,7 +316,7 @@ class StageLoop:
             earned = gained + batch.earned
             return Outcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
         elif self._runs_single and forced is None and not len(fixed):
-            stopped = kernels.run_single(
+            stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
                 guard, np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, numbers, wanted, taken,
                 reasons,

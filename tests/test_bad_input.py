@@ -172,7 +172,8 @@ def test_terms_that_are_not_linear_are_shown(case):
         osilp.solve(m)
     assert str(error.value) == (
         f"SemiInfiniteConstraint 'row': it is not linear in the variables (found {term}); offline only linear rows and "
-        "objectives can be solved, so keep products and nonlinear functions of Vars out of it."
+        "objectives can be solved. Keep products and nonlinear functions of Vars out of it; if they belong to arrivals "
+        "use compile_online(model, stages=...).solve_offline()."
     )
 
 

@@ -380,3 +380,32 @@ def test_a_held_price_is_that_of_the_first():
             data = program.data.iloc[start : start + 5]
             first = controller.decide(data.iloc[0]).x
             assert controller.steps(data, hold_price=True).x.iloc[0] == pytest.approx(first)
+
+
+def test_concave_stages_with_ordinary_rows_alone():
+    m = base(6)
+    m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
+    m.total = pyo.Constraint(expr=sum(m.x.values()) <= 2)
+    program = osilp.compile_online(m, stages=m.T)
+    exact, projected = (program.solve_offline(method=method) for method in ("exchange", "projected"))
+    assert exact.objective == pytest.approx(projected.objective)
+    # Equal arrivals but for their value: v / (1 + v x) is the same for all that are served, and the x add up to 2.
+    slopes = [pyo.value(m.value[t]) / (1 + pyo.value(m.value[t]) * exact.values[f"x @ {t}"]) for t in m.T]
+    served = [slope for t, slope in zip(m.T, slopes, strict=True) if 1e-6 < exact.values[f"x @ {t}"] < 1 - 1e-6]
+    assert served == pytest.approx([exact.dual("total")] * len(served), rel=1e-5)
+    assert exact.values.sum() == pytest.approx(2.0)
+
+
+def test_the_audit_finds_out_a_stage_solver_that_is_wrong():
+    m = with_usage(base(10))
+    m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
+    program = osilp.compile_online(m, stages=m.T)
+    assert program.solve_offline(method="projected").audit.dual_infeasibility < 1e-9
+
+    class Timid(type(program.solver)):
+        def best(self, batch, weights, densities):
+            return 0.9 * super().best(batch, weights, densities)
+
+    program.solver = Timid(program.evaluator)
+    with pytest.warns(osilp.errors.AccuracyWarning):
+        assert program.solve_offline(method="projected").status == "inaccurate"

@@ -482,19 +482,25 @@ class Evaluator:
 
     def at_points(self, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray) -> FloatArray:
         """Total use of a family by all arrivals at any points, for audits; block by block."""
-        total = np.zeros(len(points))
-        values = self.template.values(arrivals, x)
+        return self.all_at_points(family, arrivals, [x], points)[0]
+
+    def all_at_points(
+        self, family: StageFamily, arrivals: Arrivals, decisions: Sequence[FloatArray], points: FloatArray
+    ) -> FloatArray:
+        """Total use (S, M) of a family at any points by the same arrivals under S ways to decide them."""
+        total = np.zeros((len(decisions), len(points)))
+        values = np.stack([self.template.values(arrivals, x) for x in decisions])
         number = self.template.families.index(family)
-        step = max(1, _BLOCK // max(1, len(points) * values.shape[1]))
+        step = max(1, _BLOCK // max(1, len(points) * values.shape[2]))
         for start in range(0, len(arrivals), step):
             at = slice(start, start + step)
             some = arrivals.part(at)
             use, constants = self.template.on_points(family, some, points)
-            total += np.einsum("bk,bkm->m", values[at], use)
+            total += values[:, at].reshape(len(values), -1) @ use.reshape(-1, len(points))
             if constants is not None:
                 total += constants.sum(axis=0)
             if family.mixed:
-                total += self.mixed_use(some, x[at], number, points).sum(axis=0)
+                total += [self.mixed_use(some, x[at], number, points).sum(axis=0) for x in decisions]
         return total
 
 

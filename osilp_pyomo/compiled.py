@@ -130,6 +130,8 @@ class CompiledStages:
                 raise DataError("profiles= comes beside data=, the numbers of the same arrivals; give both.")
             first = next(iter(profiles.values()), ()) if isinstance(profiles, Mapping) else ()
             data = pd.DataFrame(index=pd.RangeIndex(len(first) if np.ndim(first) else 0))
+        if isinstance(data, Arrivals):
+            return data
         if data is None:
             self.intake.refuse_missing(self._own)
             return self._own

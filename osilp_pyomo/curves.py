@@ -110,6 +110,18 @@ class CurveStack:
             return CurveStack(self._curves[part], None, None)
         return CurveStack((), self._form, self._values[part])
 
+    def taken(self, places: Any) -> CurveStack:
+        """Curves at some places, in that order; a place may come often."""
+        if self._values is None:
+            return CurveStack([self._curves[place] for place in places], None, None)
+        return CurveStack((), self._form, self._values[places])
+
+    def identities(self) -> list[Any]:
+        """Something for each curve that is equal for equal ones: its bytes, or the function itself."""
+        if self._values is None:
+            return list(self._curves)
+        return [values.tobytes() for values in self._values]
+
     def __call__(self, *coordinates: Any) -> FloatArray:
         given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
         if self._values is None:

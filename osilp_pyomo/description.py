@@ -23,9 +23,14 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
         f"  {'earn' if template.maximize else 'pay'}      f = {texts['objective'] or 0}",
     ]
     for family in template.families:
-        sides = " and ".join("at most" if sign > 0 else "at least" for sign in family.sides)
+        sides = " and ".join(
+            f"at most {texts[f'upper limit {family.name}']}"
+            if sign > 0
+            else f"at least {texts[f'lower limit {family.name}']}"
+            for sign in family.sides
+        )
         lines.append(f"  use       g = {texts[family.name]}")
-        lines.append(f"            of '{family.name}', for all {family.domain}, {sides} its limit over the horizon")
+        lines.append(f"            of '{family.name}', for all {family.domain}, {sides} over the horizon")
         if family.mixed:
             lines.append(
                 f"            {family.mixed[0].text} mixes index and decision: each step looks at every grid point"

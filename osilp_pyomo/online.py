@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 
 from osilp_pyomo.arrivals import whole_number
-from osilp_pyomo.batches import Evaluator
-from osilp_pyomo.choices import FamilyName, as_grid, by_family, lay_bases, lay_grids
 from osilp_pyomo.curvature import check_curvature
-from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.grids import Points, tensor_points
+from osilp_pyomo.laying import lay_out
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.pyomo_stage import PyomoStage
 from osilp_pyomo.stage_choice import SOLVERS, choose_solver
@@ -85,34 +81,14 @@ def compile_online(
     horizon = len(own) if horizon is None else int(horizon)
     if horizon < 2:
         raise OptionError(f"compile_online: horizon must be at least 2 (got {horizon}).")
-    names = [FamilyName(family.name, read.components[family.name]) for family in template.families]
-    domains = [family.domain for family in template.families]
     for family in template.families:
         if not family.domain.bounded:
             raise ModelError(
                 f"SemiInfiniteConstraint '{family.name}': its index {family.domain} is unbounded, which works offline "
                 "only; give the index bounds."
             )
-    grids = lay_grids(names, domains, grid)
-    functionals = lay_bases(names, grids, basis)
-    extra = [
-        np.empty((0, domain.dimension))
-        if each is not None and isinstance(as_grid(each), Points)
-        else _ends(domain, laid.points)
-        for each, domain, laid in zip(by_family(grid, names, "grid"), domains, grids, strict=True)
-    ]
-    evaluator = Evaluator(template, grids, functionals, extra)
+    evaluator = lay_out(template, grid, basis)
     curvature = check_curvature(evaluator, own)
     named = stage_solver is not None and stage_solver not in SOLVERS
     solver = PyomoStage(evaluator, str(stage_solver)) if named else choose_solver(evaluator, stage_solver)
     return OnlineProgram(template, own, horizon, evaluator, solver, curvature)
-
-
-def _ends(domain: Domain, points: FloatArray) -> FloatArray:
-    """Corners of a box that a grid leaves out, for guards and reports to look at."""
-    if domain.dimension > 3:
-        return np.empty((0, domain.dimension))
-    corners = tensor_points([np.array([low, high]) for low, high in zip(domain.lower, domain.upper, strict=True)])
-    corners = corners[domain.contains(corners)]
-    known = {tuple(point) for point in points.tolist()}
-    return corners[[tuple(corner) not in known for corner in corners.tolist()]].reshape(-1, domain.dimension)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
+from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, Batch, Evaluator
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import BEYOND, GUARDS, Controller
@@ -19,13 +20,18 @@ from osilp_pyomo.description import describe
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
-from osilp_pyomo.methods import by_exchange, by_projection
+from osilp_pyomo.laying import lay_out
+from osilp_pyomo.merging import merge_equal, share_out
+from osilp_pyomo.methods import by_exchange, by_grid, by_projection
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.results import Result
 from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
-from osilp_pyomo.stage_problems import StageSolver
+from osilp_pyomo.templates import StageFamily
 from osilp_pyomo.warm import warm_dual
+
+BUDGETS = ("per_arrival", "total")
+OFFLINE = ("exchange", "discretized", "projected")
 
 
 class OnlineProgram(CompiledStages):
@@ -206,16 +212,34 @@ class OnlineProgram(CompiledStages):
                 "and a policy on test functions, or replay the data themselves."
             )
 
-    def rescaled(self, horizon: int) -> OnlineProgram:
-        """The same program for another number of arrivals, with the same budget an arrival."""
+    def rescaled(self, horizon: int, budget: str = "per_arrival") -> OnlineProgram:
+        """The same program for another number of arrivals.
+
+        Parameters
+        ----------
+        horizon : int
+            How many arrivals will come.
+        budget : "per_arrival" or "total"
+            Whether all limits grow with the horizon, so that an arrival has the same share as before, or stay.
+        """
         horizon = whole_number(horizon, "rescaled: horizon", 2)
-        return OnlineProgram(
-            self.template.rescaled(horizon / self.horizon),
-            self._own,
-            horizon,
-            *_rescaled(self.evaluator, self.solver, horizon / self.horizon),
-            self.curvature,
-        )
+        if budget not in BUDGETS:
+            raise OptionError(f"rescaled: budget must be 'per_arrival' or 'total' (got {budget!r}).")
+        if budget == "total":
+            return self._on(self.evaluator, horizon)
+        return self._on(self.evaluator.rescaled(horizon / self.horizon), horizon)
+
+    def regridded(self, grid: Any) -> OnlineProgram:
+        """The same program, its index seen on other points; ``grid`` as in :func:`compile_online`."""
+        bases = {family.name: laid.basis for family, laid in self._families()}
+        return self._on(lay_out(self.template, grid, bases), self.horizon)
+
+    def _families(self) -> Iterator[tuple[StageFamily, Functionals]]:
+        return zip(self.template.families, self.evaluator.functionals, strict=True)
+
+    def _on(self, evaluator: Evaluator, horizon: int) -> OnlineProgram:
+        solver = self.solver if evaluator is self.evaluator else self.solver.on(evaluator)
+        return OnlineProgram(evaluator.template, self._own, horizon, evaluator, solver, self.curvature)
 
     # -- offline -------------------------------------------------------------------------------------------
 
@@ -234,8 +258,9 @@ class OnlineProgram(CompiledStages):
         ----------
         data : DataFrame, optional
             Arrivals; the model's own if not given.
-        method : "exchange" or "projected"
-            R*_T, exact over the continuum, or R*_Phi, on the program's test functions: a bound.
+        method : "exchange", "discretized" or "projected"
+            R*_T, exact over the continuum; R*_m, at the points of the program's grid, or R*_Phi, on its test
+            functions, which are bounds. Convex stages know no "discretized".
         profiles : dict, optional
             Curves of Profiles.
         tolerance, time_limit
@@ -244,26 +269,30 @@ class OnlineProgram(CompiledStages):
         Returns
         -------
         Result
-            Values are called "variable @ arrival".
+            Values are called "variable @ arrival". Arrivals with the same data get the same decisions, unless those
+            are whole numbers.
         """
         started = time.monotonic()
-        if method not in ("exchange", "projected"):
-            raise OptionError(f"solve_offline: method must be 'exchange' or 'projected' (got {method!r}).")
+        if method not in OFFLINE:
+            raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
         arrivals = self.arrivals(data, profiles)
         if not len(arrivals):
             raise DataError("solve_offline: there are no arrivals.")
         options = ExchangeOptions(tolerance, 500, time_limit, lambda record: None)
         if not self.template.linear:
+            if method == "discretized":
+                raise OptionError(
+                    "solve_offline: method='discretized' is for linear stages only; use 'exchange' or 'projected'."
+                )
             null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
             return solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
-        problem = stage_lp(self.evaluator, arrivals)
+        merged = merge_equal(arrivals, self.template)
+        problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         if method == "exchange":
             solved = by_exchange(problem, options)
+        elif method == "discretized":
+            solved = by_grid(problem, self.evaluator.grids, options)
         else:
             solved = by_projection(problem, self.evaluator.functionals, options)
-        return result_of(problem, method, solved, time.monotonic() - started)
-
-
-def _rescaled(evaluator: Evaluator, solver: StageSolver, share: float) -> tuple[Evaluator, StageSolver]:
-    moved = evaluator.rescaled(share)
-    return moved, solver.on(moved)
+        result = result_of(problem, method, solved, time.monotonic() - started)
+        return share_out(result, merged, self.template, arrivals.index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,14 @@ from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.results import FamilyMap, Result
-from osilp_pyomo.templates import Arrivals, StageFamily
+from osilp_pyomo.templates import Arrivals
+
+#: What each offline method stands for as a benchmark.
+BENCHMARKS = {
+    "exchange": "R*_T (exact over the continuum)",
+    "discretized": "R*_m (at the points of the grid)",
+    "projected": "R*_Phi (on the test functions)",
+}
 
 
 @dataclass(frozen=True)
@@ -39,14 +47,21 @@ class Regret:
 class RowUse:
     """How far one row was kept at the points of the grid.
 
-    ``share`` is the share of those points that are overrun; ``relative`` divides by max(|b(u)|, median |b|).
+    ``overrun`` is how many of those points are overrun; ``relative`` divides by max(|b(u)|, median |b|); ``excess`` is
+    use minus limit at each of them.
     """
 
     name: str
     violation: float
     relative: float
     worst_index: Any
-    share: float
+    overrun: int
+    excess: FloatArray
+
+    @property
+    def share(self) -> float:
+        """Which share of the points is overrun."""
+        return self.overrun / len(self.excess)
 
 
 class Run:
@@ -117,7 +132,8 @@ class Run:
             max(0.0, float(excess[worst])),
             max(0.0, float(np.max(excess / scale))),
             family.domain.label(evaluator.points[number][worst]),
-            float(np.mean(excess > 0)),
+            int(np.sum(excess > 0)),
+            excess,
         )
 
     def _by_row(self, name: str) -> Any:
@@ -144,18 +160,8 @@ class Run:
     @cached_property
     def violation_between(self) -> Any:
         """Largest overrun on points other than those of the grid, which no guard looked at; found when asked for."""
-        found = {
-            family.name: self._between(number, family)
-            for number, family in enumerate(self._evaluator.template.families)
-        }
+        (found,) = violations_between(self._evaluator, self._arrivals, [self._taken])
         return next(iter(found.values())) if len(found) == 1 else FamilyMap(found)
-
-    def _between(self, number: int, family: StageFamily) -> float:
-        evaluator = self._evaluator
-        points = audit_points(family.domain, len(self._arrivals), None)
-        use = evaluator.at_points(family, self._arrivals, self._taken, points)
-        groups = [group for group in evaluator.groups if group.family == number]
-        return max(0.0, *(float(np.max(group.sign * (use - evaluator.limit(group, points)))) for group in groups))
 
     @cached_property
     def test_violation(self) -> float:
@@ -203,8 +209,7 @@ class Run:
         sign = 1.0 if self.sense == "maximize" else -1.0
         value = sign * (benchmark.objective - self.objective)
         size = abs(benchmark.objective)
-        names = {"exchange": "R*_T (exact over the continuum)", "projected": "R*_Phi (on the test functions)"}
-        return Regret(value, value / size if size > 0 else np.nan, names.get(benchmark.method, benchmark.method))
+        return Regret(value, value / size if size > 0 else np.nan, BENCHMARKS[benchmark.method])
 
     def __str__(self) -> str:
         counts = self.reasons.value_counts()
@@ -228,3 +233,19 @@ class Run:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def violations_between(
+    evaluator: Evaluator, arrivals: Arrivals, decisions: Sequence[FloatArray]
+) -> list[dict[str, float]]:
+    """For each way to decide the same arrivals the largest overrun of every row on points that no guard looked at."""
+    found: list[dict[str, float]] = [{} for _ in decisions]
+    for number, family in enumerate(evaluator.template.families):
+        points = audit_points(family.domain, len(arrivals), None)
+        uses = evaluator.all_at_points(family, arrivals, decisions, points)
+        for group in evaluator.groups:
+            if group.family == number:
+                over = group.sign * (uses - evaluator.limit(group, points))
+                for each, worst in zip(found, over.max(axis=1).tolist(), strict=True):
+                    each[family.name] = max(each.get(family.name, 0.0), worst)
+    return found

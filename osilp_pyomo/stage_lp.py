@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.batches import Evaluator
+from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
 from osilp_pyomo.switching import with_switch_points
-from osilp_pyomo.templates import CONSTANT, Arrivals, Multiplied, StageFamily, StageTemplate
+from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate
 
 
 class DecisionNames(Sequence[str]):
@@ -30,19 +31,22 @@ class DecisionNames(Sequence[str]):
         return f"{self._labels[decision]} @ {self._index[arrival]}"
 
 
-def stage_lp(evaluator: Evaluator, arrivals: Arrivals) -> SemiInfiniteLP:
-    """The problem of all arrivals: T n columns, the stages' own rows, rows over all stages, and the families."""
+def stage_lp(evaluator: Evaluator, arrivals: Arrivals, counts: FloatArray) -> SemiInfiniteLP:
+    """The problem of all arrivals: T n columns, the stages' own rows, rows over all stages, and the families.
+
+    ``counts`` says how often each arrival comes; its columns are then the sums over all that are equal.
+    """
     template = evaluator.template
     count, width = len(arrivals), len(template.decisions)
     names = DecisionNames(template, arrivals.index)
     cost, earned = template.numbers(template.objective, arrivals)
-    matrix, lower, upper, row_names = _ordinary_rows(template, arrivals)
+    matrix, lower, upper, row_names = _ordinary_rows(template, arrivals, counts)
     core = FiniteLP(
         template.maximize,
         cost.ravel(),
-        template.offset + float(earned.sum()),
-        template.limits(template.lower, -np.inf, arrivals).ravel(),
-        template.limits(template.upper, np.inf, arrivals).ravel(),
+        template.offset + float(earned @ counts),
+        (counts[:, None] * template.limits(template.lower, -np.inf, arrivals)).ravel(),
+        (counts[:, None] * template.limits(template.upper, np.inf, arrivals)).ravel(),
         np.tile(template.integer, count),
         matrix,
         lower,
@@ -52,12 +56,17 @@ def stage_lp(evaluator: Evaluator, arrivals: Arrivals) -> SemiInfiniteLP:
     )
     columns = np.arange(count, dtype=np.int64) * width
     return SemiInfiniteLP(
-        core, tuple(_family(template, family, arrivals, columns, names) for family in template.families)
+        core, tuple(_family(template, family, arrivals, counts, columns, names) for family in template.families)
     )
 
 
 def _family(
-    template: StageTemplate, family: StageFamily, arrivals: Arrivals, columns: Any, names: Sequence[str]
+    template: StageTemplate,
+    family: StageFamily,
+    arrivals: Arrivals,
+    counts: FloatArray,
+    columns: Any,
+    names: Sequence[str],
 ) -> Family:
     groups = [
         term.group(
@@ -73,7 +82,7 @@ def _family(
     for term in family.terms:
         if term.function == CONSTANT:
             group = term.group(arrivals, np.zeros(len(arrivals), dtype=np.int64))
-            moved.append(replace(group, kernel=Multiplied(group.kernel, -1.0)))
+            moved.append(replace(group, kernel=_Weighted(group.kernel), slots=(*group.slots, -counts)))
     limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
     rows = TracedRows(_merged(groups), *limits)
     return Family(family.name, with_switch_points(family.domain, rows), rows, names)
@@ -103,6 +112,16 @@ def _merged(groups: list[TermGroup]) -> list[TermGroup]:
     return result
 
 
+class _Weighted:
+    """A kernel times the numbers in a further slot."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+
+    def __call__(self, slots: Sequence[Any], coordinates: Sequence[Any]) -> Any:
+        return slots[-1] * self.kernel(slots[:-1], coordinates)
+
+
 class _Part:
     """A function of some of the slots only."""
 
@@ -127,7 +146,7 @@ class _Summed:
         return total
 
 
-def _ordinary_rows(template: StageTemplate, arrivals: Arrivals) -> tuple[Any, Any, Any, list[str]]:
+def _ordinary_rows(template: StageTemplate, arrivals: Arrivals, counts: FloatArray) -> tuple[Any, Any, Any, list[str]]:
     count, width = len(arrivals), len(template.decisions)
     blocks: list[Any] = []
     lower: list[Any] = []
@@ -136,7 +155,7 @@ def _ordinary_rows(template: StageTemplate, arrivals: Arrivals) -> tuple[Any, An
     for row in template.rows:
         coefficients, constants = template.numbers(row.terms, arrivals)
         blocks.append(sparse.csr_array(coefficients.reshape(1, -1)))
-        constant = float(constants.sum())
+        constant = float(constants @ counts)
         lower.append([-np.inf if row.lower is None else row.lower - constant])
         upper.append([np.inf if row.upper is None else row.upper - constant])
         names.append(row.name)
@@ -145,8 +164,8 @@ def _ordinary_rows(template: StageTemplate, arrivals: Arrivals) -> tuple[Any, An
         coefficients, constants = template.numbers(each.terms, arrivals)
         own = np.repeat(np.arange(count), width)
         blocks.append(sparse.csr_array((coefficients.ravel(), (own, places.ravel())), shape=(count, count * width)))
-        lower.append(-constants if each.equality else np.full(count, -np.inf))
-        upper.append(-constants)
+        lower.append(-counts * constants if each.equality else np.full(count, -np.inf))
+        upper.append(-counts * constants)
         names += [f"{each.name} @ {name}" for name in arrivals.index]
     if not blocks:
         return sparse.csr_array((0, count * width)), np.empty(0), np.empty(0), []

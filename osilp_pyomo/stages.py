@@ -54,11 +54,10 @@ from osilp_pyomo.tracing import (
 
 @dataclass(frozen=True, eq=False)
 class ReadModel:
-    """The template of a model's stages, the data of its own arrivals, and the components of its families."""
+    """The template of a model's stages, and the data of its own arrivals."""
 
     template: StageTemplate
     arrivals: Arrivals
-    components: dict[str, str]
 
 
 def read_stages(model: Any, stages: Any, horizon: int | None = None) -> ReadModel:
@@ -124,8 +123,7 @@ class _Reader:
         )
         index = pd.Index(self.places.stages, name="stage", tupleize_cols=False)
         own = tuple(CurveStack.of_tables(tuple(value)) if isinstance(value, list) else value for value in self.data.own)
-        components = {family.name: family.parent_component().name for family in families}
-        return ReadModel(template, Arrivals(own, index), components)
+        return ReadModel(template, Arrivals(own, index))
 
     def _find_decisions(self, objective: Any, families: list[Any], constraints: list[Any]) -> None:
         """The variables that are used, by stage; each stage must have the same ones."""
@@ -319,13 +317,16 @@ class _Reader:
         self._refuse_differing(split, what)
         terms = self._terms(split, what, axes)
         moved = [-constant for constant in split.shared]
+        sides: list[Any] = [None, None]
         if isinstance(relation, relational.RangedExpression):
-            limits = [self._limit([limit, *moved], axes, what) for limit in (low, high)]
+            sides = [[limit, *moved] for limit in (low, high)]
         else:
-            limit = self._limit(moved, axes, what)
-            limits = [limit, None] if sign < 0 else [None, limit]
+            sides[0 if sign < 0 else 1] = moved
+        for name, side in zip(("lower", "upper"), sides, strict=True):
+            self.texts[f"{name} limit {data.name}"] = "" if side is None else _sum_text(side)
+        limits = [None if side is None else self._limit(side, axes, what) for side in sides]
         mixed = self._mixed(split, what, axes)
-        return StageFamily(data.name, domain, terms, TracedRows((), *limits), mixed)
+        return StageFamily(data.name, domain, terms, TracedRows((), *limits), mixed, owner.name)
 
     def _limit(self, terms: list[Any], axes: Mapping[int, int], what: str) -> Any:
         for term in terms:
@@ -509,6 +510,21 @@ def _joint_axes(axes: Mapping[int, int], variables: Sequence[dict[int, Any]], st
     joint = dict(axes)
     joint.update({id(members[stage]): len(axes) + number for number, members in enumerate(variables)})
     return joint
+
+
+def _sum_text(terms: Sequence[Any]) -> str:
+    text = " + ".join(_without_brackets(str(term)) for term in terms) or "0"
+    return text.replace("+ -", "- ")
+
+
+def _without_brackets(text: str) -> str:
+    """A text without brackets around the whole of it."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 and place < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
 
 
 def _in_brackets(expression: Any) -> str:

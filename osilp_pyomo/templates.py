@@ -160,6 +160,22 @@ class Arrivals:
         """Some of the arrivals."""
         return Arrivals(tuple(value[at] for value in self.values), self.index[at])
 
+    def taken(self, places: Any) -> Arrivals:
+        """Arrivals at some places, in that order and as often as a place comes; they are called 1, 2, ..."""
+        values = tuple(value.taken(places) if isinstance(value, CurveStack) else value[places] for value in self.values)
+        return Arrivals(values, pd.RangeIndex(1, len(places) + 1))
+
+    def identities(self) -> FloatArray:
+        """Numbers (B, fields) that are the same, row by row, for arrivals with the same data and for no others."""
+        columns = []
+        for value in self.values:
+            if isinstance(value, CurveStack):
+                numbers: dict[Any, int] = {}
+                columns.append([float(numbers.setdefault(each, len(numbers))) for each in value.identities()])
+            else:
+                columns.append(value)
+        return np.array(columns, dtype=float).T if columns else np.zeros((len(self), 0))
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -216,13 +232,17 @@ class MixedTerm:
 
 @dataclass(frozen=True, eq=False)
 class StageFamily:
-    """A semi-infinite row that every arrival uses; ``limits`` gives its right-hand sides, totals of the horizon."""
+    """A semi-infinite row that every arrival uses; ``limits`` gives its right-hand sides, totals of the horizon.
+
+    ``component`` is the SemiInfiniteConstraint that it is one family of.
+    """
 
     name: str
     domain: Domain
     terms: tuple[Term, ...]
     limits: TracedRows
     mixed: tuple[MixedTerm, ...] = ()
+    component: str = ""
 
     @property
     def sides(self) -> tuple[int, ...]:
@@ -325,7 +345,11 @@ class StageTemplate:
             )
             for row in self.rows
         )
-        return replace(self, families=families, rows=rows)
+        texts = {
+            name: f"{share:g}*({text})" if text and " limit " in name and share != 1 else text
+            for name, text in self.texts.items()
+        }
+        return replace(self, families=families, rows=rows, texts=texts)
 
     def numbers(self, terms: Sequence[Term], arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
         """Coefficients (B, K) of the functions, and the constants (B,), of a row without index."""

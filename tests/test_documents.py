@@ -13,7 +13,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_blocks_of_a_page_run_one_after_the_other(page):
+def test_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    # Pages write files.
+    monkeypatch.chdir(tmp_path)
     names = {}
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     for block in blocks:

@@ -27,6 +27,7 @@ from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.results import Result
 from osilp_pyomo.resuming import load_controller
+from osilp_pyomo.studies import Study, StudyInterrupted, compare, load_study
 
 __all__ = [
     "RBF",
@@ -55,11 +56,15 @@ __all__ = [
     "SemiInfiniteConstraint",
     "SimpleGD",
     "Sobol",
+    "Study",
+    "StudyInterrupted",
     "Tensor",
     "__version__",
+    "compare",
     "compile_online",
     "errors",
     "load_controller",
+    "load_study",
     "plugins",
     "solve",
     "testing",

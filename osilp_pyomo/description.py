@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from osilp_pyomo.batches import Batch
@@ -65,6 +67,54 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
     why = f" ({program.guard_objection})" if program.guard_objection else ""
     lines.append(f"  guard     {guard} unless another is named{why}")
     return "\n".join(lines + _assumptions(program, own, horizon))
+
+
+def formulas(program: CompiledStages) -> dict[str, Any]:
+    """What the model says, as texts by part, for pages that show it as mathematics."""
+    template = program.template
+    texts = template.texts
+    rows = [
+        {
+            "name": family.name,
+            "use": texts[family.name],
+            "side": "<=" if sign > 0 else ">=",
+            "limit": texts[f"{'upper' if sign > 0 else 'lower'} limit {family.name}"],
+            "index": str(family.domain),
+            "axes": list(family.domain.names),
+        }
+        for family in template.families
+        for sign in family.sides
+    ]
+    ordinary = [
+        {"name": row.name, "use": texts[row.name], "side": side, "limit": f"{limit:g}"}
+        for row in template.rows
+        for side, limit in (("==", row.upper),) * row.equality or (("<=", row.upper), (">=", row.lower))
+        if limit is not None
+    ]
+    own = [
+        {"name": row.name, "use": texts[f"own {row.name}"], "side": "==" if row.equality else "<=", "limit": "0"}
+        for row in template.own_rows
+    ]
+    decisions = [
+        {
+            "name": str(label),
+            "lower": texts[f"lower {number}"] or "-inf",
+            "upper": texts[f"upper {number}"] or "inf",
+            "integer": bool(integer),
+        }
+        for number, (label, integer) in enumerate(zip(template.decisions, template.integer, strict=True))
+    ]
+    return {
+        "sense": "maximize" if template.maximize else "minimize",
+        "horizon": program.horizon,
+        "objective": texts["objective"] or "0",
+        "offset": f"{template.offset:g}",
+        "rows": rows,
+        "ordinary": ordinary,
+        "own": own,
+        "decisions": decisions,
+        "data": _data(program),
+    }
 
 
 def _data(program: CompiledStages) -> str:

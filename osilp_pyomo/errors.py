@@ -16,6 +16,8 @@
      +-- CurvatureError(ValueError)           a stage is not concave in what it earns, or not convex in what it uses
      +-- SavedStateError(ValueError)          a saved controller that cannot be read, or belongs to another program
      +-- PriceError(ValueError)               a price that does not exist, or not in the form asked for
+     +-- ExecutorError(RuntimeError)          a process that ran trials of a study died
+     +-- MissingPackageError(ImportError)     something optional is asked for, and its package is not installed
      +-- NoSolutionError(RuntimeError)        values were asked of a result that has none
      +-- SolverError(RuntimeError)            HiGHS ended in a way that gives no answer
 
@@ -82,6 +84,14 @@ class SavedStateError(OsilpError, ValueError):
 
 class PriceError(OsilpError, ValueError):
     """A price that does not exist, or not in the form asked for."""
+
+
+class ExecutorError(OsilpError, RuntimeError):
+    """A process that ran trials of a study died."""
+
+
+class MissingPackageError(OsilpError, ImportError):
+    """Something optional was asked for, and the package that it needs is not installed."""
 
 
 class NoSolutionError(OsilpError, RuntimeError):

@@ -110,6 +110,16 @@ class Run:
         self.dual = controller.dual
         self.seconds = seconds
 
+    @property
+    def decided(self) -> FloatArray:
+        """The decisions as numbers (T, n)."""
+        return self._taken
+
+    @property
+    def projected_remaining(self) -> FloatArray:
+        """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
+        return self._remaining
+
     @cached_property
     def uses(self) -> tuple[RowUse, ...]:
         """How far each semi-infinite row was kept at the points of the grid; nothing for projected arrivals."""
@@ -191,13 +201,18 @@ class Run:
         assert group.family is not None
         excess = -self._point_remaining[group.points]
         grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
+        limit = self._evaluator.limit(group)
         if functionals.atomic:
-            return float(np.linalg.norm(np.maximum(excess[: len(functionals)], 0.0)))
-        weights = np.sqrt(np.maximum(grid.weights, 0.0) / grid.weights.sum())
-        excess = weights * excess[: len(grid)]
-        left = weights[:, None] * functionals.basis.evaluate(grid.domain, grid.points)
-        solution, _ = nnls(left, excess)
-        return float(np.linalg.norm(left @ solution))
+            size, found = limit[: len(functionals)], np.maximum(excess[: len(functionals)], 0.0)
+        else:
+            weights = np.sqrt(np.maximum(grid.weights, 0.0) / grid.weights.sum())
+            size = weights * limit[: len(grid)]
+            left = weights[:, None] * functionals.basis.evaluate(grid.domain, grid.points)
+            solution, _ = nnls(left, weights * excess[: len(grid)])
+            found = left @ solution
+        # As at single points, what rounding leaves of a budget that was used up is no violation.
+        violation = float(np.linalg.norm(found))
+        return violation if violation > 1e-10 * float(np.linalg.norm(size)) else 0.0
 
     def regret(self, benchmark: Result) -> Regret:
         """How much less this run earned than an offline optimum; ``benchmark`` is a result of ``solve_offline``."""

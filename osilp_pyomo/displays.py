@@ -1,0 +1,440 @@
+"""Pictures of studies; the only file that knows matplotlib, which is imported when something is drawn.
+
+A display holds what it draws as a frame, found once, and can be drawn often::
+
+    display = RegretDisplay.from_study(study)
+    display.frame
+    display.plot()
+
+Lines differ in dash and marker and not only in colour, so that a picture can be read in black and white.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.errors import DataError, MissingPackageError, OptionError
+from osilp_pyomo.measures import measures_for, summarize
+from osilp_pyomo.runs import BENCHMARKS
+
+# Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_WIDTH = 9.0
+
+
+@dataclass(frozen=True, eq=False)
+class Display(ABC):
+    """A picture: what it draws, and how its model is called.
+
+    ``frame`` is what is drawn; ``model`` the formulas of the model, whose names stand on the axes.
+    """
+
+    frame: pd.DataFrame
+    model: Mapping[str, Any]
+    title: ClassVar[str]
+    #: What the reader sees, in a sentence.
+    caption: ClassVar[str]
+
+    @classmethod
+    def from_study(cls, study: Any) -> Display:
+        """What there is to draw of a study."""
+        return cls(cls._frame(study), study.settings["model"])
+
+    @classmethod
+    @abstractmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        """What is drawn of a study; empty where there is nothing."""
+
+    @property
+    @abstractmethod
+    def height(self) -> float:
+        """Height in inches at a width of nine."""
+
+    @abstractmethod
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib Figure or SubFigure."""
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw; into a Figure or SubFigure, or a new one, which is given back."""
+        if not len(self.frame):
+            raise DataError(f"{type(self).__name__}: there is nothing to draw, for no trial that shows it is finished.")
+        if figure is None:
+            figure = _pyplot().figure(figsize=(_WIDTH, self.height), layout="constrained")
+        self.draw(figure)
+        return figure
+
+
+class RegretDisplay(Display):
+    """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy."""
+
+    title = "Regret"
+    caption = (
+        "Mean over trials of how much less a policy earned than the benchmark, as a share of it, with 95 % intervals. "
+        "Below zero it earned more than a point that keeps all rows could: look at its violation."
+    )
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        if not len(study.runs):
+            return pd.DataFrame()
+        measures = [each for each in measures_for(study.benchmarks) if each.column.startswith("relative_regret_")]
+        summary = summarize(study.runs, measures)
+        parts = []
+        for measure in measures:
+            part = 100 * summary[measure.column]
+            benchmark = measure.column.removeprefix("relative_regret_")
+            parts.append(part.assign(benchmark=benchmark).reset_index())
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    @property
+    def _along(self) -> str | None:
+        """What the regret is drawn against: a column that varies, or None."""
+        return next((name for name in ("horizon", "points") if len(set(self.frame[name])) > 1), None)
+
+    @property
+    def height(self) -> float:
+        if self._along is None:
+            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
+        return 3.3 * self.frame["guard"].nunique() + 0.5
+
+    def draw(self, figure: Any) -> None:
+        benchmarks = list(dict.fromkeys(self.frame["benchmark"]))
+        if self._along is None:
+            axes = figure.subplots(1, len(benchmarks), sharey=True, squeeze=False)[0]
+            for ax, benchmark in zip(axes, benchmarks, strict=True):
+                self._draw_dots(ax, self.frame[self.frame["benchmark"] == benchmark], benchmark)
+            return
+        guards = list(dict.fromkeys(self.frame["guard"]))
+        axes = figure.subplots(len(guards), len(benchmarks), squeeze=False, sharex=True)
+        for row, guard in zip(axes, guards, strict=True):
+            for ax, benchmark in zip(row, benchmarks, strict=True):
+                chosen = (self.frame["benchmark"] == benchmark) & (self.frame["guard"] == guard)
+                self._draw_lines(ax, self.frame[chosen], benchmark, guard)
+        _legend(figure, axes[0, 0])
+
+    def _draw_dots(self, ax: Any, part: pd.DataFrame, benchmark: str) -> None:
+        labels = [_label(policy, guard) for policy, guard in zip(part["policy"], part["guard"], strict=True)]
+        places = np.arange(len(part))[::-1]
+        spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
+        ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
+        ax.set_yticks(places, labels)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_xlabel(f"regret, % of {BENCHMARKS[benchmark].split()[0]}")
+        ax.set_title(f"against {BENCHMARKS[benchmark]}", fontsize="medium")
+        ax.grid(axis="x", alpha=0.3)
+
+    def _draw_lines(self, ax: Any, part: pd.DataFrame, benchmark: str, guard: str) -> None:
+        along = self._along
+        assert along is not None
+        for style, (policy, own) in zip(_styles(), part.groupby("policy", sort=False), strict=False):
+            own = own.sort_values(along)
+            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
+            ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.15, linewidth=0)
+        if len(part) and float(part["low"].fillna(part["mean"]).min()) > 0:
+            ax.set_yscale("log")
+        else:
+            ax.axhline(0, color="black", linewidth=0.8)
+        sizes = np.unique(part[along])
+        if len(sizes) and sizes[-1] >= 8 * sizes[0]:
+            ax.set_xscale("log")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+        ax.minorticks_off()
+        ax.set_xlabel("arrivals T" if along == "horizon" else "points of the grid m")
+        ax.set_ylabel(f"regret, % of {BENCHMARKS[benchmark].split()[0]}")
+        ax.set_title(f"against {BENCHMARKS[benchmark]}, guard {guard}", fontsize="medium")
+        ax.grid(alpha=0.3)
+
+
+class ViolationDisplay(Display):
+    """Use minus limit over the index at the end of the first trial, of every policy and of the offline optima."""
+
+    title = "Violation over the index"
+    caption = (
+        "Use minus limit at the end of the first trial, for each row; above zero (shaded) the row is overrun there. "
+        "Over an index of several dimensions the points are sorted by it."
+    )
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        curves = study.curves
+        if not len(curves):
+            return pd.DataFrame()
+        curves = _first_grid_last_horizon(curves[curves["kind"] != "price"])
+        return curves
+
+    @property
+    def _panels(self) -> list[tuple[str, str, str]]:
+        """Row, which of its limits, and guard of each panel."""
+        used = self.frame[(self.frame["kind"] == "use") & (self.frame["guard"] != "")]
+        guards = list(dict.fromkeys(used["guard"]))
+        limits = self.frame[self.frame["kind"] != "use"]
+        kinds = list(dict.fromkeys(zip(limits["row"], limits["kind"], strict=True)))
+        return [(row, kind, guard) for row, kind in kinds for guard in guards]
+
+    @property
+    def height(self) -> float:
+        return 2.9 * len(self._panels) + 0.5
+
+    def draw(self, figure: Any) -> None:
+        axes = figure.subplots(len(self._panels), 1, squeeze=False)[:, 0]
+        for ax, (row, kind, guard) in zip(axes, self._panels, strict=True):
+            self._draw_row(ax, row, kind, guard)
+        _legend(figure, axes[0])
+
+    def _draw_row(self, ax: Any, row: str, kind: str, guard: str) -> None:
+        part = self.frame[self.frame["row"] == row]
+        names = _axes_of(self.model, row)
+        limit = part[part["kind"] == kind]
+        uses = part[(part["kind"] == "use") & part["guard"].isin([guard, ""])]
+        # An upper limit is overrun from below, a lower one from above.
+        below = kind == "lower limit" or (kind == "limit" and _side_of(self.model, row) == ">=")
+        styles = _styles()
+        for policy, own in uses.groupby("policy", sort=False):
+            style = next(styles) if own["guard"].iloc[0] else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
+            style = {**style, "linestyle": ":" if policy == "offline, projected" else style["linestyle"]}
+            style.pop("marker", None)
+            excess = own["value"].to_numpy() - limit["value"].to_numpy()
+            excess = -excess if below else excess
+            if len(names) == 1:
+                ax.plot(own["at"], excess, label=policy, **style)
+            else:
+                share = 100 * (np.arange(len(excess)) + 0.5) / len(excess)
+                ax.plot(share, np.sort(excess)[::-1], label=policy, **style)
+        ax.axhline(0, color="black", linewidth=0.8)
+        top = ax.get_ylim()[1]
+        if top > 0:
+            ax.axhspan(0, top, color="0.5", alpha=0.12, linewidth=0)
+            ax.set_ylim(top=top)
+        ax.margins(x=0)
+        ax.set_xlabel(names[0] if len(names) == 1 else f"% of the points ({', '.join(names)})")
+        ax.set_ylabel("limit - use" if below else "use - limit")
+        ax.set_title(f"'{row}'{'' if kind == 'limit' else f', {kind}'}, guard {guard}", fontsize="medium")
+
+
+class PriceDisplay(Display):
+    """The price as a function of the index: the offline ones, and those of each policy at several moments."""
+
+    title = "Price over the index"
+    caption = (
+        "What one more unit of the limit is worth, per unit of the index, in the first trial: offline (known after the "
+        "last arrival) and as each policy has it at several moments. Prices on single points are spread by 2 % of the "
+        "index; over several dimensions the first is shown."
+    )
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        curves = study.curves
+        if not len(curves):
+            return pd.DataFrame()
+        prices = _first_grid_last_horizon(curves[curves["kind"] == "price"])
+        guards = [guard for guard in dict.fromkeys(prices["guard"]) if guard]
+        return prices[prices["guard"].isin(["", *guards[:1]])]
+
+    @property
+    def _panels(self) -> list[tuple[str, str]]:
+        online = self.frame[self.frame["guard"] != ""]
+        return list(dict.fromkeys(zip(online["row"], online["policy"], strict=True)))
+
+    @property
+    def height(self) -> float:
+        return 2.6 * -(-len(self._panels) // 2) + 0.5
+
+    def draw(self, figure: Any) -> None:
+        panels = self._panels
+        axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False, sharex="col" if len(panels) <= 2 else False)
+        for ax, (row, policy) in zip(axes.flat, panels, strict=False):
+            self._draw_panel(ax, row, policy)
+        for ax in list(axes.flat)[len(panels) :]:
+            ax.set_axis_off()
+        _legend(figure, axes[0, 0])
+
+    def _draw_panel(self, ax: Any, row: str, policy: str) -> None:
+        part = self.frame[self.frame["row"] == row]
+        for name, own in part[part["guard"] == ""].groupby("policy", sort=False):
+            dash = "-" if name == "offline, exchange" else "--"
+            ax.plot(own["at"], own["value"], color="0.65", linewidth=3, linestyle=dash, label=name)
+        online = part[part["policy"] == policy]
+        for (t, own), dash, width in zip(online.groupby("t"), (":", "--", "-"), (1.0, 1.2, 1.6), strict=False):
+            ax.plot(own["at"], own["value"], color="black", linestyle=dash, linewidth=width, label=f"online, t = {t:,}")
+        names = _axes_of(self.model, row)
+        ax.margins(x=0)
+        ax.set_xlabel(names[0])
+        ax.set_ylabel(f"price per unit of {names[0]}")
+        ax.set_title(f"{policy}, '{row}'", fontsize="medium")
+
+
+class BudgetDisplay(Display):
+    """Share of the budget used while arrivals come, averaged over test functions and trials."""
+
+    title = "Budget used over time"
+    caption = (
+        "Share of the budget used so far, averaged over the test functions and over the trials; the thin line is what "
+        "an even pace would use."
+    )
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        if not len(study.paths):
+            return pd.DataFrame()
+        paths = _first_grid_last_horizon(study.paths)
+        return paths.groupby(["horizon", "policy", "guard", "t"], sort=False)["used"].mean().reset_index()
+
+    @property
+    def height(self) -> float:
+        return 3.3
+
+    def draw(self, figure: Any) -> None:
+        guards = list(dict.fromkeys(self.frame["guard"]))
+        axes = figure.subplots(1, len(guards), squeeze=False, sharey=True)[0]
+        for ax, guard in zip(axes, guards, strict=True):
+            part = self.frame[self.frame["guard"] == guard]
+            for style, (policy, own) in zip(_styles(), part.groupby("policy", sort=False), strict=False):
+                own = own.sort_values("t")
+                ax.plot(own["t"], 100 * own["used"], label=policy, markevery=8, markersize=4, **style)
+            last = int(part["t"].max())
+            ax.plot([0, last], [0, 100], color="0.5", linewidth=0.8)
+            ax.margins(x=0)
+            ax.set_xlabel("arrivals t")
+            ax.set_title(f"guard {guard}", fontsize="medium")
+            ax.grid(alpha=0.3)
+        axes[0].set_ylabel("budget used, %")
+        _legend(figure, axes[0])
+
+
+class BracketDisplay(Display):
+    """How exchange closed in on the optimum: the bound, and the violation of its point, by iteration."""
+
+    title = "Offline bracket by iteration"
+    caption = (
+        "Exchange in the first trial: how far its bound is from the objective of the feasible point that it ends with, "
+        "and the largest violation of the point behind the bound."
+    )
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        if not len(study.iterations):
+            return pd.DataFrame()
+        return _first_grid_last_horizon(study.iterations)
+
+    @property
+    def height(self) -> float:
+        return 3.0
+
+    def draw(self, figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        objective = float(self.frame["objective"].iloc[-1])
+        gap = np.abs(self.frame["bound"] - objective)
+        self._draw_falling(left, gap, f"|bound - {objective:.6g}|")
+        left.set_title(f"the optimum lies in [{objective:.8g}, bound]", fontsize="medium")
+        if self.model["sense"] == "minimize":
+            left.set_title(f"the optimum lies in [bound, {objective:.8g}]", fontsize="medium")
+        self._draw_falling(right, self.frame["violation"], "violation of the bound's point")
+
+    def _draw_falling(self, ax: Any, values: pd.Series, label: str) -> None:
+        ax.plot(self.frame["iteration"], values, color="black", marker="o", markersize=4)
+        if (values > 0).any():
+            ax.set_yscale("log")
+        ax.set_xlabel("iteration")
+        ax.set_ylabel(label)
+        ax.grid(alpha=0.3)
+
+
+DISPLAYS: dict[str, type[Display]] = {
+    "regret": RegretDisplay,
+    "violation": ViolationDisplay,
+    "price": PriceDisplay,
+    "budget": BudgetDisplay,
+    "bracket": BracketDisplay,
+}
+
+
+def study_figure(study: Any, what: str | None) -> Any:
+    """One picture of a study, or all of them below each other."""
+    if what is not None:
+        if what not in DISPLAYS:
+            raise OptionError(f"plot: what must be one of {', '.join(map(repr, DISPLAYS))} (got {what!r}).")
+        return DISPLAYS[what].from_study(study).plot()
+    displays = list(displays_of(study))
+    if not displays:
+        raise DataError("plot: no trial of this study is finished yet.")
+    figure = _pyplot().figure(figsize=(_WIDTH, sum(each.height + 0.4 for each in displays)), layout="constrained")
+    parts = figure.subfigures(len(displays), 1, height_ratios=[each.height + 0.4 for each in displays])
+    for part, display in zip(np.atleast_1d(parts), displays, strict=True):
+        part.suptitle(display.title)
+        display.plot(part)
+    return figure
+
+
+def displays_of(study: Any) -> Iterator[Display]:
+    """The pictures that there is something to draw for."""
+    for kind in DISPLAYS.values():
+        display = kind.from_study(study)
+        if len(display.frame):
+            yield display
+
+
+def svg_of(display: Display) -> str:
+    """A display as SVG text, the same for the same display."""
+    _pyplot()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, display.height), layout="constrained")
+    display.plot(figure)
+    written = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "osilp_pyomo"}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    return written.getvalue()
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingPackageError(
+            "Pictures need matplotlib, which is not installed; pip install 'osilp-pyomo[plot]', or leave them out."
+        ) from None
+    return pyplot
+
+
+def _styles() -> Iterator[dict[str, Any]]:
+    for colour, dash, marker in islice(zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS), strict=False), 100):
+        yield {"color": colour, "linestyle": dash, "marker": marker, "linewidth": 1.4}
+
+
+def _label(policy: str, guard: str) -> str:
+    return f"{policy}, guard {guard}"
+
+
+def _legend(figure: Any, ax: Any) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(labels))), frameon=False)
+
+
+def _first_grid_last_horizon(frame: pd.DataFrame) -> pd.DataFrame:
+    """The part of a frame that pictures of single runs show: the largest horizon, on the first grid."""
+    if not len(frame):
+        return frame
+    return frame[(frame["horizon"] == frame["horizon"].max()) & (frame["grid"] == frame["grid"].min())]
+
+
+def _rows_of(model: Mapping[str, Any], row: str) -> Sequence[Mapping[str, Any]]:
+    return [each for each in model["rows"] if each["name"] == row]
+
+
+def _axes_of(model: Mapping[str, Any], row: str) -> Sequence[str]:
+    return _rows_of(model, row)[0]["axes"]
+
+
+def _side_of(model: Mapping[str, Any], row: str) -> str:
+    return str(_rows_of(model, row)[0]["side"])

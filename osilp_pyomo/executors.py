@@ -1,0 +1,101 @@
+"""Where trials run: here one after the other, in processes, or on any executor of concurrent.futures."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from osilp_pyomo.errors import ExecutorError, OptionError
+from osilp_pyomo.trials import Job, Plan, Records, run_trial
+
+# The plan of this process, where it was started for a study.
+_plan: Plan | None = None
+
+
+def check_executor(executor: Any) -> None:
+    """Refuse what is no way to run trials."""
+    if executor is None or isinstance(executor, Executor):
+        return
+    if isinstance(executor, bool) or not isinstance(executor, int) or executor < 1:
+        raise OptionError(
+            "compare: executor must be None (one trial after the other), a number of processes >= 1, or an executor of "
+            f"concurrent.futures such as dask.distributed.Client().get_executor() (got {executor!r})."
+        )
+
+
+def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) -> Iterator[tuple[Job, Records]]:
+    """Run trials, and give each back with its records as soon as it is done."""
+    if executor is None:
+        for job in jobs:
+            yield job, run_trial(plan, job)
+        return
+    packed = _packed(plan)
+    if isinstance(executor, Executor):
+        yield from _finished({executor.submit(_unpack_and_run, packed, job): job for job in jobs})
+        return
+    # Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh.
+    pool = ProcessPoolExecutor(
+        min(executor, max(1, len(jobs))), multiprocessing.get_context("spawn"), _begin_process, (packed,)
+    )
+    try:
+        yield from _finished({pool.submit(_run_here, job): job for job in jobs})
+    except BrokenProcessPool:
+        raise ExecutorError(
+            "compare: a process died before its trial was done. A script that uses processes must start its work under "
+            "`if __name__ == '__main__':`; else the machine may have run out of memory. Finished trials are kept where "
+            "path= was given."
+        ) from None
+    finally:
+        # Trials that have begun end by themselves; nobody waits for them.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _packed(plan: Plan) -> bytes:
+    try:
+        return pickle.dumps(plan)
+    except Exception as error:
+        raise OptionError(
+            "compare: the study cannot be sent to another process, because something in it cannot be pickled "
+            f"({type(error).__name__}: {error}); define samplers, policies and functions at the top level of a module, "
+            "or leave executor= out."
+        ) from None
+
+
+def _unpack_and_run(packed: bytes, job: Job) -> Records:
+    return run_trial(pickle.loads(packed), job)
+
+
+def _begin_process(packed: bytes) -> None:
+    """Settle a process of a study: it takes no interrupts of its own, and ends when its parent does."""
+    global _plan
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _plan = pickle.loads(packed)
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _run_here(job: Job) -> Records:
+    assert _plan is not None
+    return run_trial(_plan, job)

@@ -1,0 +1,210 @@
+"""What a study is asked to do: checked, made a plan, and told for the record."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._version import __version__
+from osilp_pyomo.arrivals import whole_number
+from osilp_pyomo.description import formulas
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.policies import Policy, described
+from osilp_pyomo.program import BUDGETS, OFFLINE, OnlineProgram
+from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.trials import ORDERS, Entrant, Plan
+
+
+def make_plan(
+    program: OnlineProgram,
+    policies: Any,
+    *,
+    data: Any,
+    profiles: Any,
+    trials: int,
+    order: str,
+    sampler: Any,
+    horizons: Any,
+    grids: Any,
+    guards: Any,
+    benchmarks: Any,
+    budget: str,
+    null: Any,
+    seed: int,
+) -> Plan:
+    """The plan of a study; all that was asked for is checked before anything runs."""
+    if not isinstance(program, OnlineProgram):
+        raise OptionError(
+            f"compare: program must be an OnlineProgram, made by compile_online (got {type(program).__name__})."
+        )
+    trials = whole_number(trials, "compare: trials")
+    if order not in ORDERS:
+        raise OptionError(f"compare: order must be one of {', '.join(map(repr, ORDERS))} (got {order!r}).")
+    if budget not in BUDGETS:
+        raise OptionError(f"compare: budget must be 'per_arrival' or 'total' (got {budget!r}).")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise OptionError(f"compare: seed must be a whole number >= 0 (got {seed!r}).")
+    if sampler is not None and not callable(sampler):
+        raise OptionError(f"compare: sampler must be a function of (rng, horizon) (got {type(sampler).__name__}).")
+    if sampler is not None and data is not None:
+        raise OptionError("compare: data= and sampler= were both given; arrivals come from one of them.")
+    if trials > 1 and order == "given" and sampler is None:
+        raise OptionError(
+            f"compare: {trials} trials of the same arrivals in the same order would all be equal; use "
+            "order='permutation' or 'iid', or a sampler=, or trials=1."
+        )
+    chosen = _chosen(benchmarks, OFFLINE, "benchmarks")
+    if "discretized" in chosen and not program.template.linear:
+        raise OptionError("compare: the benchmark 'discretized' is for linear stages only.")
+    source = None if sampler is not None else program.arrivals(data, profiles)
+    sizes = _horizons(program, source, order, horizons)
+    laid = _several(grids, "grids", "grids such as Midpoint(500)")
+    entrants = _entrants(program, policies, guards)
+    plan = Plan(program, entrants, source, sampler, order, sizes, laid, chosen, budget, null, int(seed))
+    for grid in range(len(laid)):
+        # What a policy or a grid refuses, it refuses now and not in the middle.
+        fitted = plan.program_for(sizes[0], grid)
+        for entrant in entrants:
+            fitted.controller(entrant.policy, entrant.guard, null=null)
+    return plan
+
+
+def _several(given: Any, name: str, what: str) -> tuple[Any, ...]:
+    if given is None:
+        return (None,)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable) or not list(given):
+        raise OptionError(f"compare: {name} must be a list of {what}, at least one (got {given!r}).")
+    return tuple(given)
+
+
+def _chosen(given: Any, known: Sequence[str], name: str) -> tuple[str, ...]:
+    chosen = (given,) if isinstance(given, str) else tuple(given)
+    for each in chosen:
+        if each not in known:
+            raise OptionError(f"compare: {name} must be among {', '.join(map(repr, known))} (got {each!r}).")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _horizons(program: OnlineProgram, source: Arrivals | None, order: str, horizons: Any) -> tuple[int, ...]:
+    given = [horizons] if isinstance(horizons, int) else horizons
+    sizes = tuple(whole_number(each, "compare: a horizon", 2) for each in _several(given, "horizons", "whole numbers")
+                  if each is not None)  # fmt: skip
+    sizes = tuple(dict.fromkeys(sizes)) or (program.horizon,)
+    if source is None:
+        return sizes
+    if not len(source):
+        raise DataError("compare: there are no arrivals.")
+    if order == "iid":
+        return sizes
+    if horizons is None and len(source) != program.horizon:
+        raise DataError(
+            f"compare: there are {len(source)} arrivals, and the program expects {program.horizon}; say how many a "
+            f"trial has by horizons=[{min(len(source), program.horizon)}] (budget= says whether limits follow), or draw "
+            "with replacement by order='iid'."
+        )
+    if max(sizes) > len(source):
+        raise DataError(
+            f"compare: a horizon of {max(sizes)} was asked for, and there are {len(source)} arrivals; draw with "
+            "replacement by order='iid', or give more data."
+        )
+    return sizes
+
+
+def _entrants(program: OnlineProgram, policies: Any, guards: Any) -> tuple[Entrant, ...]:
+    if isinstance(policies, Policy):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        named = {str(name): policy for name, policy in policies.items()}
+    elif isinstance(policies, Iterable) and not isinstance(policies, str):
+        named = _named(list(policies))
+    else:
+        named = {"": policies}
+    if not named:
+        raise OptionError("compare: there is no policy to run; give at least one, such as Resolve().")
+    for policy in named.values():
+        if not isinstance(policy, Policy):
+            hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
+            raise OptionError(f"compare: policies must be policies such as {hint} (got {policy!r}).")
+    chosen = (program.default_guard,) if guards is None else (guards,) if isinstance(guards, str) else tuple(guards)
+    return tuple(Entrant(name, policy, guard) for guard in dict.fromkeys(chosen) for name, policy in named.items())
+
+
+def _named(policies: Sequence[Any]) -> dict[str, Any]:
+    """Policies by their class, and by what they were given where a class comes twice."""
+    short = [type(policy).__name__ for policy in policies]
+    names = [_text(policy) if short.count(name) > 1 else name for policy, name in zip(policies, short, strict=True)]
+    named: dict[str, Any] = {}
+    for name, policy in zip(names, policies, strict=True):
+        count = 2
+        unique = name
+        while unique in named:
+            unique, count = f"{name} ({count})", count + 1
+        named[unique] = policy
+    return named
+
+
+def _text(policy: Any) -> str:
+    """A policy with the arguments that are not at their defaults."""
+    arguments = described(policy)["arguments"] if isinstance(policy, Policy) else None
+    if not arguments:
+        return repr(policy)
+    defaults = {name: field.default for name, field in type(policy).__dataclass_fields__.items()}
+    told = [f"{name}={value!r}" for name, value in arguments.items() if value != defaults.get(name)]
+    return f"{type(policy).__name__}({', '.join(told)})" if told else type(policy).__name__
+
+
+def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
+    """What a study is, for the record: texts and numbers, with versions and seed."""
+    program = plan.program
+    names = list(dict.fromkeys((entrant.name, repr(entrant.policy)) for entrant in plan.entrants))
+    sampler = None if plan.sampler is None else getattr(plan.sampler, "__qualname__", repr(type(plan.sampler)))
+    return {
+        "program": program.fingerprint,
+        "model": formulas(program),
+        "description": program.describe(),
+        "policies": [list(each) for each in names],
+        "guards": list(dict.fromkeys(entrant.guard for entrant in plan.entrants)),
+        "order": plan.order,
+        "sampler": sampler,
+        "data": None if plan.source is None else _digest(plan.source),
+        "arrivals": None if plan.source is None else len(plan.source),
+        "trials": trials,
+        "horizons": list(plan.horizons),
+        "grids": [None if grid is None else _grid_text(grid) for grid in plan.grids],
+        "benchmarks": list(plan.benchmarks),
+        "budget": plan.budget,
+        "null": None if plan.null is None else repr(plan.null),
+        "seed": plan.seed,
+        "versions": _versions(),
+    }
+
+
+def _grid_text(grid: Any) -> str:
+    if isinstance(grid, Mapping):
+        return ", ".join(f"{getattr(key, 'name', key)}: {_grid_text(value)}" for key, value in grid.items())
+    if isinstance(grid, list | tuple | np.ndarray):
+        return f"{len(grid)} points {hashlib.sha256(np.ascontiguousarray(grid).tobytes()).hexdigest()[:12]}"
+    return repr(grid)
+
+
+def _digest(arrivals: Arrivals) -> str:
+    digest = hashlib.sha256(str(len(arrivals)).encode())
+    for value in arrivals.values:
+        array = value if isinstance(value, np.ndarray) else value.array
+        digest.update(b"functions" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"osilp_pyomo": __version__, "python": platform.python_version()}
+    for name in ("pyomo", "highspy", "numpy", "scipy", "pandas", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,116 @@
+"""A study as one page: the model, what was run, the table, pictures, what every number means, versions and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from osilp_pyomo.displays import displays_of, svg_of
+from osilp_pyomo.mathematics import model_mathml
+from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.runs import BENCHMARKS
+
+_GUARDS = {
+    "pointwise": "every point of the grid is kept within its limit at every moment",
+    "projected": "every test function is kept within its budget at every moment; single points are not",
+    "none": "nothing is kept",
+}
+
+
+def study_page(study: Any, pictures: bool) -> str:
+    """The page of a study."""
+    return page("Online against offline on one model", _parts(study, pictures))
+
+
+def _parts(study: Any, pictures: bool) -> Iterator[str]:
+    settings, measures = study.settings, study.measures
+    yield heading("The model")
+    yield model_mathml(settings["model"])
+    yield paragraph(
+        f"t runs over the arrivals, {settings['model']['horizon']:,} of them in the model; each brings "
+        f"{settings['model']['data']}. Limits are totals over these arrivals"
+        + (
+            " and grow or shrink with the number of arrivals where another one was run."
+            if settings["budget"] == "per_arrival"
+            else ", and stay so where another number of arrivals was run."
+        )
+    )
+    yield heading("What was run")
+    yield table(pd.DataFrame(settings["policies"], columns=["policy", "with its settings"]))
+    yield paragraph(_what_was_run(study))
+    yield heading("Summary")
+    if not study.complete:
+        yield paragraph(
+            f"{study.finished} of {study.expected} trials are finished; the numbers below are of those.", "note"
+        )
+    for text in study.doubts():
+        yield paragraph(text, "note")
+    if len(study.runs):
+        yield paragraph("Means over trials with half the width of their 95 % intervals (Student's t).")
+        yield table(study.table())
+        rest = [measure.column for measure in measures if measure.title not in study.table().columns]
+        yield heading("The other measures", 3)
+        yield table(study.table(rest))
+    if len(study.offline):
+        yield heading("The offline benchmarks", 3)
+        yield table(_offline(study))
+    if pictures:
+        yield heading("Pictures")
+        for display in displays_of(study):
+            yield heading(display.title, 3)
+            yield picture(svg_of(display), display.title, display.caption)
+    yield heading("What every number means")
+    yield definitions({measure.title: measure.definition for measure in measures})
+    yield paragraph(
+        "A regret says nothing without its benchmark: "
+        + "; ".join(BENCHMARKS[name] for name in study.benchmarks)
+        + ". A run that overruns rows can earn more than a benchmark that keeps them."
+    )
+    yield heading("What the program understood of the model")
+    yield preformatted(settings["description"])
+    yield heading("Versions and seed")
+    versions = ", ".join(f"{name} {number}" for name, number in settings["versions"].items())
+    yield paragraph(f"Seed {settings['seed']}. {versions}. Program {settings['program'][:16]}.")
+
+
+def _what_was_run(study: Any) -> str:
+    settings = study.settings
+    source = (
+        f"drawn anew in each trial by {settings['sampler']}"
+        if settings["sampler"]
+        else f"the {settings['arrivals']:,} arrivals that were given"
+    )
+    how = {
+        "given": "in their order", "permutation": "in an order drawn at random", "iid": "drawn with replacement",
+    }[settings["order"]]  # fmt: skip
+    sizes = ", ".join(f"{size:,}" for size in settings["horizons"])
+    grids = "; ".join(grid or "that of the program" for grid in settings["grids"])
+    guards = "; ".join(f"{guard} ({_GUARDS[guard]})" for guard in settings["guards"])
+    return (
+        f"{settings['trials']} trials for each number of arrivals T = {sizes}. Grid: {grids}. Arrivals: {source}, "
+        f"{how}. Every policy meets the same arrivals of a trial. Guard: {guards}. Where use can be negative, a guard "
+        "demands more than the benchmark, which keeps its rows at the end only."
+    )
+
+
+def _offline(study: Any) -> pd.DataFrame:
+    groups = study.offline.groupby(["horizon", "points", "benchmark"], sort=False)
+    frame = groups.agg(
+        trials=("trial", "size"),
+        optimal=("status", lambda status: int((status == "optimal").sum())),
+        objective=("objective", "mean"),
+        bound=("bound", "mean"),
+        violation=("violation", "max"),
+        rows=("rows", "mean"),
+        seconds=("seconds", "mean"),
+    ).reset_index()
+    frame["benchmark"] = [BENCHMARKS[name] for name in frame["benchmark"]]
+    for column, form in (("objective", ".8g"), ("bound", ".8g"), ("violation", ".2g"), ("rows", ".0f"),
+                         ("seconds", ".2g")):  # fmt: skip
+        frame[column] = [format(value, form) for value in frame[column]]
+    return frame.rename(columns={
+        "horizon": "T", "objective": "mean objective", "bound": "mean bound", "violation": "largest violation",
+        "rows": "mean rows", "seconds": "mean seconds",
+    })  # fmt: skip

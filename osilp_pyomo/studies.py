@@ -1,0 +1,390 @@
+"""compare: policies against the offline optimum on one model, many times; and the study that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from osilp_pyomo.displays import study_figure
+from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError, warn_user
+from osilp_pyomo.executors import check_executor, run_all
+from osilp_pyomo.measures import Measure, measures_for, summarize, written
+from osilp_pyomo.plans import make_plan, settings_of
+from osilp_pyomo.policies import Policy
+from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.report import study_page
+from osilp_pyomo.runs import BENCHMARKS
+from osilp_pyomo.study_files import (
+    Tables,
+    check_file_format,
+    joined,
+    read_header,
+    read_tables,
+    write_header,
+    write_tables,
+    write_trial,
+)
+from osilp_pyomo.trials import FRAMES, Job, Records
+
+# What a summary is printed with; all measures are in ``study.summary()``.
+_PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
+# Parts of a header that may change when a study goes on.
+_MAY_CHANGE = ("trials", "versions", "format")
+
+
+class StudyInterrupted(KeyboardInterrupt):
+    """A study was stopped by the keyboard; ``study`` holds the trials that were finished."""
+
+    def __init__(self, study: Study, where: str) -> None:
+        super().__init__(f"stopped after {study.finished} of {study.expected} trials{where}")
+        self.study = study
+
+
+class Study:
+    """What :func:`compare` gives back: every run of every policy, and what they are compared with.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        One row a trial and policy; the columns are those of ``study.measures``, and what tells the run: ``trial``,
+        ``horizon``, ``grid`` (its number), ``points`` (how many it has), ``policy``, ``guard``.
+    rows : DataFrame
+        Violation of each row of the model: one row a trial, policy and row.
+    offline : DataFrame
+        One row a trial and benchmark: status, objective, bound, violation, rows, seconds.
+    paths : DataFrame
+        How runs went: at some forty moments ``t`` the ``reward`` so far, the share of the budget that was ``used`` on
+        average, and that of the resource that was ``most_used``.
+    curves : DataFrame
+        Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
+        "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
+    iterations : DataFrame
+        How exchange went in the first trial.
+    settings : dict
+        What was run, with versions and seed.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], tables: Tables) -> None:
+        self.settings = dict(settings)
+        self.runs = tables["runs"]
+        self.rows = tables["rows"]
+        self.offline = tables["offline"]
+        self.paths = tables["paths"]
+        self.curves = tables["curves"]
+        self.iterations = tables["iterations"]
+
+    # -- numbers -------------------------------------------------------------------------------------------
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The offline methods that runs are compared with."""
+        return tuple(self.settings["benchmarks"])
+
+    @property
+    def measures(self) -> list[Measure]:
+        """What is measured, with the definition of each."""
+        return measures_for(self.benchmarks)
+
+    @property
+    def expected(self) -> int:
+        """How many trials the study has when it is complete."""
+        return len(self.settings["horizons"]) * len(self.settings["grids"]) * self.settings["trials"]
+
+    @property
+    def finished(self) -> int:
+        """How many trials are finished."""
+        return len(_jobs_of(self.runs))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all trials are finished."""
+        return self.finished >= self.expected
+
+    def summary(self) -> pd.DataFrame:
+        """Mean and 95 % interval of every measure: one row a horizon, grid, policy and guard.
+
+        Columns have two levels: the measure, and "mean", "low", "high".
+        """
+        if not len(self.runs):
+            raise DataError("summary: no trial of this study is finished yet.")
+        return summarize(self.runs, self.measures)
+
+    def table(self, measures: Iterable[str] | None = None) -> pd.DataFrame:
+        """The summary as text, means with half the width of their intervals; ``measures`` are columns of the runs."""
+        known = {measure.column: measure for measure in self.measures}
+        chosen = self._printed() if measures is None else list(measures)
+        for column in chosen:
+            if column not in known:
+                raise OptionError(f"table: there is no measure '{column}'; there are {', '.join(known)}.")
+        summary = self.summary()
+        shown = written(summary, [known[column] for column in chosen]).reset_index()
+        for key, title in (("horizon", "T"), ("points", "points")):
+            same = len(set(shown[key])) == 1
+            shown = shown.drop(columns=key) if same else shown.rename(columns={key: title})
+        return shown
+
+    def _printed(self) -> list[str]:
+        regrets = [f"relative_regret_{name}" for name in self.benchmarks]
+        columns = [_PRINTED[0], *regrets, *_PRINTED[1:]]
+        if float(self.runs["row_violation"].abs().max()) > 0:
+            columns.insert(-1, "row_violation")
+        return columns
+
+    # -- words and pictures --------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        settings = self.settings
+        cut = "" if self.complete else f" ({self.finished} of {self.expected} are finished)"
+        lines = [
+            f"{settings['trials']} trials{cut}, {_order_text(settings)}, seed {settings['seed']}; "
+            f"T = {', '.join(map(str, settings['horizons']))}; means with 95 % intervals over trials",
+        ]
+        if not len(self.runs):
+            return lines[0]
+        lines += ["", self.table().to_string(index=False), ""]
+        lines += [f"  {BENCHMARKS[name]}" for name in self.benchmarks]
+        lines.append("  relative violation: largest overrun at a point of the grid, over max(|b(u)|, median |b|)")
+        lines.append("  the paper's v: overrun against the test functions; zero does not mean that no point is overrun")
+        lines += [f"  {text}" for text in self.doubts()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def doubts(self) -> list[str]:
+        """Benchmarks that are not what they should be, in words; nothing where all are."""
+        if not len(self.offline):
+            return []
+        bad = self.offline[self.offline["status"] != "optimal"]
+        return [
+            f"careful: {name} ended with status '{status}' in {len(part)} of {self.finished} trials"
+            for (name, status), part in bad.groupby(["benchmark", "status"], sort=False)
+        ]
+
+    def plot(self, what: str | None = None) -> Any:
+        """Draw the study; needs matplotlib.
+
+        Parameters
+        ----------
+        what : "regret", "violation", "price", "budget" or "bracket", optional
+            One picture; all that there is something to draw for, if not given.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        return study_figure(self, what)
+
+    def to_html(self, path: Any, pictures: bool = True) -> Path:
+        """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
+
+        ``pictures=False`` leaves the pictures out, which need matplotlib.
+        """
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(study_page(self, pictures), encoding="utf-8")
+        return target
+
+    def save(self, path: Any, format: str = "csv") -> None:
+        """Write the study into a folder: ``study.json`` and a table for each frame, CSV or Parquet."""
+        check_file_format(format)
+        write_header(Path(path), self.settings)
+        write_tables(Path(path), self._tables(), format)
+
+    def _tables(self) -> Tables:
+        return {name: getattr(self, name) for name in FRAMES}
+
+
+def load_study(path: Any) -> Study:
+    """A study that was saved, or what a study that was cut short has finished.
+
+    Examples
+    --------
+    >>> load_study("nowhere")
+    Traceback (most recent call last):
+    ...
+    osilp_pyomo.errors.SavedStateError: 'nowhere' holds no study.
+    """
+    header = read_header(Path(path))
+    if not header:
+        raise SavedStateError(f"'{path}' holds no study.")
+    return Study(header, read_tables(Path(path)))
+
+
+def compare(
+    program: OnlineProgram,
+    policies: Policy | Sequence[Policy] | Mapping[str, Policy],
+    data: Any = None,
+    trials: int = 1,
+    order: str = "given",
+    sampler: Callable[[np.random.Generator, int], Any] | None = None,
+    horizons: Sequence[int] | None = None,
+    grids: Sequence[Any] | None = None,
+    guards: Sequence[str] | str | None = None,
+    benchmarks: Sequence[str] = ("exchange", "projected"),
+    budget: str = "per_arrival",
+    seed: int = 0,
+    executor: Executor | int | None = None,
+    progress: bool = True,
+    *,
+    profiles: Mapping[str, Any] | None = None,
+    null: Any = None,
+    path: Any = None,
+) -> Study:
+    """Run policies against the offline optimum on the same arrivals, many times.
+
+    Each trial draws its arrivals, solves the offline benchmarks once, and replays every policy on them.
+
+    Parameters
+    ----------
+    program : OnlineProgram
+    policies : Policy, list of them, or {name: Policy}
+    data : DataFrame, optional
+        Arrivals to choose from; the model's own if not given. ``profiles`` are curves beside it.
+    trials : int
+        How often, for each horizon and grid.
+    order : "given", "permutation" or "iid"
+        How the arrivals of a trial are made of the data: as they are, in random order, or drawn with replacement.
+    sampler : callable, optional
+        ``sampler(rng, horizon)`` draws the data of a trial: a DataFrame, or a pair of a DataFrame and curves of
+        Profiles. ``order`` then says what is done with what it drew: with "iid" it is a finite support.
+    horizons : list of int, optional
+        Numbers of arrivals T; the program's own if not given. Fewer than the data has are its first ones ("given"), or
+        some of them ("permutation").
+    grids : list, optional
+        Grids to see the index on, each as in ``compile_online``; the program's own if not given.
+    guards : list of "none", "projected", "pointwise", optional
+        Each policy runs under each of them; the program's default guard if not given. ``null`` as in
+        ``program.controller``.
+    benchmarks : list of "exchange", "discretized", "projected"
+        R*_T, R*_m and R*_Phi, as in ``program.solve_offline``.
+    budget : "per_arrival" or "total"
+        Whether limits grow with the horizon or stay.
+    seed : int
+        The same seed gives the same numbers, wherever trials run.
+    executor : int or Executor, optional
+        A number of processes, or any executor of concurrent.futures; one trial after the other if not given.
+    progress : bool
+        Show a progress bar on a terminal when it takes more than two seconds.
+    path : folder, optional
+        Keep every trial as soon as it is finished. A study that was stopped goes on where it was when it is called
+        again with the same folder; more ``trials`` may be asked for then.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    StudyInterrupted
+        A KeyboardInterrupt that holds what was finished.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.T = pyo.RangeSet(40)
+    >>> m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: 1 + t % 7)
+    >>> m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: t / 40)
+    >>> m.x = pyo.Var(m.T, bounds=(0, 1))
+    >>> m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def usage(m, u):
+    ...     return sum(pyo.exp(-((u - m.place[t]) / 0.2) ** 2) * m.x[t] for t in m.T) <= 5
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = compare(program, [osilp.Greedy(), osilp.Resolve()], trials=3, order="permutation", seed=1)
+    >>> study.runs[["trial", "policy", "guard", "violation"]].head(2)
+       trial   policy      guard  violation
+    0      0   Greedy  pointwise        0.0
+    1      0  Resolve  pointwise        0.0
+    """
+    plan = make_plan(
+        program, policies, data=data, profiles=profiles, trials=trials, order=order, sampler=sampler, horizons=horizons,
+        grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
+    )  # fmt: skip
+    check_executor(executor)
+    settings = settings_of(plan, trials)
+    folder = None if path is None else Path(path)
+    tables = {name: pd.DataFrame() for name in FRAMES} if folder is None else _begin(folder, settings)
+    before = _jobs_of(tables["runs"])
+    jobs = plan.jobs(settings["trials"])
+    left = [job for job in jobs if job not in before]
+    gathered: dict[str, list[pd.DataFrame]] = {name: [frame] for name, frame in tables.items()}
+    said: list[str] = []
+
+    def study() -> Study:
+        return Study(settings, {name: joined(parts) for name, parts in gathered.items()})
+
+    try:
+        with tqdm(
+            total=len(jobs), initial=len(jobs) - len(left), desc="trials", delay=2, disable=None if progress else True
+        ) as bar:
+            for job, records in run_all(plan, left, executor):
+                said += [record["text"] for record in records.pop("warnings")]
+                _keep(folder, job, records, gathered)
+                bar.update()
+    except KeyboardInterrupt:
+        where = "" if folder is None else f"; the same call goes on with them from '{folder}'"
+        raise StudyInterrupted(study(), where) from None
+    for text in said:
+        warn_user(text, AccuracyWarning)
+    made = study()
+    if folder is not None:
+        write_tables(folder, made._tables(), _format_of(folder))
+    return made
+
+
+def _jobs_of(runs: pd.DataFrame) -> set[Job]:
+    """The trials that runs belong to."""
+    if not len(runs):
+        return set()
+    return {Job(*key) for key in runs[["horizon", "grid", "trial"]].itertuples(index=False, name=None)}
+
+
+def _keep(folder: Path | None, job: Job, records: Records, gathered: dict[str, list[pd.DataFrame]]) -> None:
+    if folder is not None:
+        write_trial(folder, job, records)
+    for name, parts in gathered.items():
+        parts.append(pd.DataFrame(records[name]))
+
+
+def _format_of(folder: Path) -> str:
+    """Tables that are there already keep their format."""
+    return "parquet" if (folder / "runs.parquet").exists() else "csv"
+
+
+def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
+    """Begin a study in a folder, or go on with the same one."""
+    before = read_header(folder)
+    if not before and folder.exists() and any(folder.iterdir()):
+        raise SavedStateError(f"'{folder}' holds other files than a study; give path= a folder of its own.")
+    for name, value in settings.items():
+        there = before.get(name, value)
+        if name not in _MAY_CHANGE and there != value:
+            both = f" ({there!r} there, {value!r} here)" if len(repr(there)) + len(repr(value)) <= 120 else ""
+            raise SavedStateError(
+                f"'{folder}' holds another study: its {name} differs{both}; give path= another folder, or call compare "
+                "as it was called there."
+            )
+    tables = read_tables(folder)
+    if len(tables["runs"]):
+        # Trials that are there stay, also where fewer are asked for now.
+        settings["trials"] = max(settings["trials"], int(tables["runs"]["trial"].max()) + 1)
+    write_header(folder, settings)
+    return tables
+
+
+def _order_text(settings: Mapping[str, Any]) -> str:
+    drawn = f"drawn by {settings['sampler']}" if settings["sampler"] else f"{settings['arrivals']} arrivals"
+    how = {
+        "given": "in their order", "permutation": "in random order", "iid": "drawn with replacement",
+    }[settings["order"]]  # fmt: skip
+    return f"{drawn} {how}" if settings["sampler"] is None or settings["order"] != "given" else drawn

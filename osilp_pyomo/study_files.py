@@ -1,0 +1,148 @@
+"""A study on disk: a folder with a header, tables, and a file for each trial that is not in the tables yet.
+
+While a study runs, every finished trial is a file of its own, written at once or not at all. When it ends, the tables
+are written and those files go. Whatever moment it is stopped at, the folder holds every finished trial once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
+from osilp_pyomo.trials import FRAMES, Job, Records
+
+#: Raised when what is saved changes its meaning.
+FORMAT = 1
+FILE_FORMATS = ("csv", "parquet")
+_HEADER, _TRIALS = "study.json", "trials"
+_JOB = ("horizon", "grid", "trial")
+
+Tables = dict[str, pd.DataFrame]
+
+
+def check_file_format(file_format: str) -> None:
+    """Refuse a format that cannot be written here."""
+    if file_format not in FILE_FORMATS:
+        raise OptionError(f"save: format must be 'csv' or 'parquet' (got {file_format!r}).")
+    if file_format == "parquet" and find_spec("pyarrow") is None:
+        raise MissingPackageError(
+            "save: format='parquet' needs pyarrow, which is not installed; pip install 'osilp-pyomo[parquet]', or use "
+            "format='csv'."
+        )
+
+
+def write_header(folder: Path, header: Mapping[str, Any]) -> None:
+    """Write what a study is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _at_once(folder / _HEADER, lambda path: path.write_text(json.dumps({"format": FORMAT, **header}, indent=1)))
+
+
+def read_header(folder: Path) -> dict[str, Any]:
+    """What the study in a folder is; empty where there is none."""
+    try:
+        header = json.loads((folder / _HEADER).read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SavedStateError(
+            f"'{folder}' holds no study that can be read ({type(error).__name__}: {error})."
+        ) from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise SavedStateError(
+            f"'{folder}' was saved in another format than {FORMAT}, which this version reads; use the one that saved "
+            "it."
+        )
+    return header
+
+
+def write_trial(folder: Path, job: Job, records: Records) -> None:
+    """Keep a finished trial."""
+    trials = folder / _TRIALS
+    trials.mkdir(parents=True, exist_ok=True)
+    name = f"{job.horizon}-{job.grid}-{job.trial}.json"
+    _at_once(trials / name, lambda path: path.write_text(json.dumps(records)))
+
+
+def read_tables(folder: Path) -> Tables:
+    """Everything that is finished: the tables, and the trials that are not in them yet."""
+    tables = {name: _read_table(folder, name) for name in FRAMES}
+    known = set(_jobs_of(tables["runs"]))
+    # Where writing was cut short, other tables may hold trials that the runs do not; those have files still.
+    added = {name: [frame[[job in known for job in _jobs_of(frame)]]] for name, frame in tables.items()}
+    for path in sorted((folder / _TRIALS).glob("*.json")):
+        horizon, grid, trial = map(int, path.stem.split("-"))
+        if (horizon, grid, trial) not in known:
+            records = json.loads(path.read_text())
+            for name in FRAMES:
+                added[name].append(pd.DataFrame(records[name]))
+    return {name: joined(parts) for name, parts in added.items()}
+
+
+def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
+    """Write the tables, then remove the files of single trials, which are in them now."""
+    check_file_format(file_format)
+    folder.mkdir(parents=True, exist_ok=True)
+    # The table of runs says which trials are there, so that it comes last.
+    for name in (*(name for name in FRAMES if name != "runs"), "runs"):
+        frame = tables[name]
+        stale = [folder / f"{name}.{each}" for each in FILE_FORMATS if each != file_format or not len(frame)]
+        if len(frame):
+            write = frame.to_csv if file_format == "csv" else frame.to_parquet
+            _at_once(folder / f"{name}.{file_format}", partial(write, index=False))
+        for path in stale:
+            path.unlink(missing_ok=True)
+    for path in (folder / _TRIALS).glob("*.json"):
+        path.unlink()
+    if (folder / _TRIALS).is_dir():
+        (folder / _TRIALS).rmdir()
+
+
+def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of trials one below the other, in the order of the trials and not of their ending."""
+    kept = [part for part in parts if len(part)]
+    if not kept:
+        return pd.DataFrame()
+    return pd.concat(kept).sort_values(list(_JOB), kind="stable").reset_index(drop=True)
+
+
+def _jobs_of(frame: pd.DataFrame) -> list[tuple[int, int, int]]:
+    return list(frame[list(_JOB)].itertuples(index=False, name=None)) if len(frame) else []
+
+
+def _read_table(folder: Path, name: str) -> pd.DataFrame:
+    try:
+        if (folder / f"{name}.parquet").exists():
+            check_file_format("parquet")
+            return pd.read_parquet(folder / f"{name}.parquet")
+        if (folder / f"{name}.csv").exists():
+            texts = {"policy": str, "guard": str, "row": str, "worst_index": str}
+            frame = pd.read_csv(folder / f"{name}.csv", float_precision="round_trip", dtype=texts)
+            return frame.fillna({column: "" for column in texts if column in frame})
+    except (OSError, ValueError) as error:
+        raise SavedStateError(
+            f"'{folder}': the table '{name}' cannot be read ({type(error).__name__}: {error})."
+        ) from None
+    return pd.DataFrame()
+
+
+def _at_once(target: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file so that a reader finds the old one or the new one, whenever the machine stops."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    os.close(handle)
+    try:
+        write(Path(temporary))
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

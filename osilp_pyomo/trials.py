@@ -1,0 +1,340 @@
+"""One trial of a study: arrivals are drawn, their offline optima found, and every policy meets them.
+
+A :class:`Plan` is all that a trial needs, plain arrays and formulas without a Pyomo model, so that it can travel to
+another process or machine. What a trial gives back are records of numbers and texts, one dictionary a row of a frame.
+Arrivals are evaluated and projected once for all policies.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo.controller import Controller
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import AccuracyWarning, DataError, OsilpError
+from osilp_pyomo.policies import Policy
+from osilp_pyomo.prices import AtomicPrice, Price
+from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.results import FamilyMap, Result
+from osilp_pyomo.runs import Run, violations_between
+from osilp_pyomo.templates import Arrivals
+
+ORDERS = ("given", "permutation", "iid")
+#: The frames that a study is made of.
+FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations")
+
+Records = dict[str, list[dict[str, Any]]]
+
+# Moments of a run that paths are told at.
+_MOMENTS = 40
+# Points of the index that uses and prices are told at, and moments at which prices are.
+_CURVE = 2000
+_PRICE_POINTS = 201
+_PRICED = (0.1, 0.4, 1.0)
+# Atoms are spread by this share of the index, to be drawn beside densities.
+_SPREAD = 0.02
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A policy with the guard that it runs under, and what it is called."""
+
+    name: str
+    policy: Policy
+    guard: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial: for how many arrivals, on which grid (by number), and the number of the trial."""
+
+    horizon: int
+    grid: int
+    trial: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that the trials of a study need.
+
+    ``source`` holds the arrivals to choose from, or ``sampler`` draws them; ``order`` says how the arrivals of a trial
+    are made of those. ``grids`` are as in ``compile_online``; None stands for the program's own.
+    """
+
+    program: OnlineProgram
+    entrants: tuple[Entrant, ...]
+    source: Arrivals | None
+    sampler: Callable[[np.random.Generator, int], Any] | None
+    order: str
+    horizons: tuple[int, ...]
+    grids: tuple[Any, ...]
+    benchmarks: tuple[str, ...]
+    budget: str
+    null: Any
+    seed: int
+
+    def jobs(self, trials: int) -> list[Job]:
+        """All trials of the study, the cheaper horizons first."""
+        return [
+            Job(horizon, grid, trial)
+            for horizon in sorted(self.horizons)
+            for grid in range(len(self.grids))
+            for trial in range(trials)
+        ]
+
+    def program_for(self, horizon: int, grid: int) -> OnlineProgram:
+        """The program for a horizon and a grid."""
+        program = self.program
+        if self.grids[grid] is not None:
+            program = program.regridded(self.grids[grid])
+        return program if horizon == program.horizon else program.rescaled(horizon, self.budget)
+
+    def arrivals_for(self, job: Job) -> Arrivals:
+        """The arrivals of a trial; the same on every grid."""
+        random = np.random.default_rng([self.seed, job.trial, job.horizon])
+        source = self.source if self.sampler is None else self._sampled(random, job.horizon)
+        assert source is not None
+        if self.order == "iid":
+            return source.taken(random.integers(len(source), size=job.horizon))
+        if len(source) < job.horizon:
+            raise DataError(
+                f"compare: {len(source)} arrivals are there where {job.horizon} are needed; give horizons= of at most "
+                f"{len(source)}, or draw with replacement by order='iid'."
+            )
+        if self.order == "permutation":
+            return source.taken(random.permutation(len(source))[: job.horizon])
+        return source.taken(np.arange(job.horizon))
+
+    def _sampled(self, random: np.random.Generator, horizon: int) -> Arrivals:
+        assert self.sampler is not None
+        drawn = self.sampler(random, horizon)
+        data, profiles = drawn if isinstance(drawn, tuple) and len(drawn) == 2 else (drawn, None)
+        found = self.program.arrivals(data, profiles)
+        if not len(found):
+            raise DataError("compare: sampler(rng, horizon) gave no arrivals; give a DataFrame with one row each.")
+        if self.order == "given" and len(found) != horizon:
+            raise DataError(
+                f"compare: sampler(rng, horizon) gave {len(found)} arrivals where {horizon} were asked for; draw as "
+                "many as the horizon, or let order='iid' or 'permutation' choose among them."
+            )
+        return found
+
+
+def run_trial(plan: Plan, job: Job) -> Records:
+    """Run one trial; the records of each frame, and under "warnings" what was said on the way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AccuracyWarning)
+        try:
+            records = _Trial(plan, job).records()
+        except OsilpError as error:
+            error.add_note(f"(trial {job.trial}, {job.horizon} arrivals)")
+            raise
+    said = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AccuracyWarning))
+    records["warnings"] = [{"text": f"trial {job.trial}, {job.horizon} arrivals: {text}"} for text in said]
+    return records
+
+
+class _Trial:
+    """What happens in one trial, step by step."""
+
+    def __init__(self, plan: Plan, job: Job) -> None:
+        self.plan, self.job = plan, job
+        self.program = plan.program_for(job.horizon, job.grid)
+        self.arrivals = plan.arrivals_for(job)
+        self.points = sum(len(grid) for grid in self.program.evaluator.grids)
+        self.key = {"trial": job.trial, "horizon": job.horizon, "grid": job.grid, "points": self.points}
+        # Whole curves are kept of the first trial only.
+        self.tells_curves = job.trial == 0
+
+    def records(self) -> Records:
+        self.frames: Records = {name: [] for name in FRAMES}
+        optima = {name: self._optimum(name) for name in self.plan.benchmarks}
+        runs = self._replays()
+        between = violations_between(self.program.evaluator, self.arrivals, [run.decided for run in runs])
+        for entrant, run, found in zip(self.plan.entrants, runs, between, strict=True):
+            self._tell_run(entrant, run, optima, found)
+        if self.tells_curves:
+            self._tell_use(runs, optima)
+        return self.frames
+
+    def _optimum(self, method: str) -> Result:
+        found = self.program.solve_offline(self.arrivals, method)
+        self.frames["offline"].append({
+            **self.key, "benchmark": method, "status": found.status, "objective": found.objective,
+            "bound": found.bound, "violation": _largest(found.violation) if found.answer is not None else np.nan,
+            "rows": found.rows, "seconds": found.seconds,
+        })  # fmt: skip
+        if self.tells_curves:
+            if method == "exchange" and "bound" in found.log:
+                for record in found.log.to_dict("records"):
+                    told = {name: float(record[name]) for name in ("iteration", "bound", "violation", "rows")}
+                    self.frames["iterations"].append({**self.key, **told, "objective": found.objective})
+            if found.answer is not None and found.answer.price is not None:
+                self._tell_price(found.price, f"offline, {method}", "", self.job.horizon)
+        return found
+
+    def _replays(self) -> list[Run]:
+        """Every entrant on the same arrivals, which are evaluated and projected once for all of them."""
+        program, arrivals, plan = self.program, self.arrivals, self.plan
+        # A first look compiles what is compiled, so that no step's time holds that.
+        self._meet(self._controllers(), arrivals.part(slice(0, 2)))
+        controllers = self._controllers()
+        pieces: list[list[Any]] = [[] for _ in controllers]
+        spent = np.zeros(len(controllers))
+        for start, stop, told, priced in self._segments():
+            found, seconds = self._meet(controllers, arrivals.part(slice(start, stop)))
+            spent += seconds
+            for kept, piece in zip(pieces, found, strict=True):
+                kept.append(piece)
+            if told:
+                for entrant, controller in zip(plan.entrants, controllers, strict=True):
+                    self._tell_path(entrant, controller)
+            if priced:
+                for entrant, controller in zip(plan.entrants, controllers, strict=True):
+                    self._tell_price(controller.price, entrant.name, entrant.guard, controller.t)
+        runs = []
+        for controller, kept, taken_long in zip(controllers, pieces, spent.tolist(), strict=True):
+            wanted, taken, reasons, rewards = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+            frames = program.decision_frame(taken, arrivals.index), program.decision_frame(wanted, arrivals.index)
+            runs.append(Run(program.evaluator, controller, arrivals, frames, reasons, rewards, taken_long, False))
+        return runs
+
+    def _controllers(self) -> list[Controller]:
+        # Coins for integer decisions on ties differ between trials.
+        seed = int(np.random.SeedSequence([self.plan.seed, self.job.trial]).generate_state(1)[0])
+        return [
+            self.program.controller(entrant.policy, entrant.guard, null=self.plan.null, seed=seed)
+            for entrant in self.plan.entrants
+        ]
+
+    def _meet(self, controllers: Sequence[Controller], part: Arrivals) -> tuple[list[Any], FloatArray]:
+        batch, found, seconds = self.program.evaluator.batch(part), [], []
+        for controller in controllers:
+            started = time.perf_counter()
+            outcome, rewards = controller.meet(batch)
+            seconds.append(time.perf_counter() - started)
+            found.append((outcome.wanted, outcome.taken, outcome.reasons, rewards))
+        return found, np.array(seconds)
+
+    def _segments(self) -> Iterator[tuple[int, int, bool, bool]]:
+        """Parts of the arrivals, cut so that a block stays small and paths and prices can be told at their moments."""
+        count = self.job.horizon
+        moments = set(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int).tolist())
+        priced = {max(1, round(share * count)) for share in _PRICED} if self.tells_curves else set()
+        cuts = sorted({*moments, *priced, *range(0, count, self.program.evaluator.block), count} - {0})
+        for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
+            yield start, stop, stop in moments, stop in priced
+
+    # -- records ---------------------------------------------------------------------------------------------
+
+    def _tell_path(self, entrant: Entrant, controller: Controller) -> None:
+        used = 1.0 - self._left(controller.projected_remaining)
+        self.frames["paths"].append({
+            **self.key, "policy": entrant.name, "guard": entrant.guard, "t": controller.t, "reward": controller.reward,
+            "used": float(used.mean()) if len(used) else np.nan, "most_used": float(used.max(initial=-np.inf)),
+        })  # fmt: skip
+
+    def _left(self, remaining: FloatArray) -> FloatArray:
+        """Shares of the budgets > 0 that are left."""
+        total = self.program.evaluator.total
+        return remaining[total > 0] / total[total > 0]
+
+    def _tell_run(self, entrant: Entrant, run: Run, optima: Mapping[str, Result], between: Mapping[str, float]) -> None:
+        left = self._left(run.projected_remaining)
+        record: dict[str, Any] = {
+            **self.key, "policy": entrant.name, "guard": entrant.guard, "reward": run.objective,
+        }  # fmt: skip
+        for name, found in optima.items():
+            regret = run.regret(found)
+            record[f"relative_regret_{name}"], record[f"regret_{name}"] = regret.relative, regret.value
+        record.update({
+            "violation": max((use.violation for use in run.uses), default=0.0),
+            "relative_violation": max((use.relative for use in run.uses), default=0.0),
+            "overrun_points": sum(use.overrun for use in run.uses),
+            "violation_between": max(between.values(), default=0.0),
+            "test_violation": run.test_violation,
+            "row_violation": float(run.row_violation.max()) if len(run.row_violation) else 0.0,
+            "remaining": float(left.mean()) if len(left) else np.nan,
+            "least_remaining": float(left.min(initial=np.inf)),
+            "guarded": float(run.reasons.isin(["guard", "null"]).mean()),
+            "step_microseconds": 1e6 * run.seconds / len(run.reasons),
+        })  # fmt: skip
+        record.update({f"seconds_{name}": found.seconds for name, found in optima.items()})
+        self.frames["runs"].append(record)
+        for use in run.uses:
+            self.frames["rows"].append({
+                **self.key, "policy": entrant.name, "guard": entrant.guard, "row": use.name,
+                "violation": use.violation, "relative_violation": use.relative, "overrun_points": use.overrun,
+                "violation_between": between[use.name], "worst_index": str(use.worst_index),
+            })  # fmt: skip
+        for row, over in run.row_violation.items():
+            self.frames["rows"].append({
+                **self.key, "policy": entrant.name, "guard": entrant.guard, "row": str(row), "violation": float(over),
+                "relative_violation": np.nan, "overrun_points": int(over > 0), "violation_between": np.nan,
+                "worst_index": "",
+            })  # fmt: skip
+
+    def _tell_use(self, runs: Sequence[Run], optima: Mapping[str, Result]) -> None:
+        """Use minus limit over the index, of every run and of every offline optimum."""
+        evaluator = self.program.evaluator
+        width = len(self.program.template.decisions)
+        offline = {
+            f"offline, {name}": found.values.to_numpy().reshape(-1, width)
+            for name, found in optima.items()
+            if found.answer is not None
+        }
+        labels = [(entrant.name, entrant.guard) for entrant in self.plan.entrants]
+        labels += [(name, "") for name in offline]
+        decisions = [*(run.decided for run in runs), *offline.values()]
+        for number, family in enumerate(evaluator.template.families):
+            points = evaluator.points[number]
+            order = np.lexsort(points.T[::-1])[:: max(1, len(points) // _CURVE)]
+            uses = evaluator.all_at_points(family, self.arrivals, decisions, points[order])
+            for group in evaluator.groups:
+                if group.family != number:
+                    continue
+                limit = evaluator.limit(group, points[order])
+                side = "limit" if len(family.sides) == 1 else "upper limit" if group.sign > 0 else "lower limit"
+                self._tell_curve(side, "", "", family.name, points[order], limit)
+                if group.sign < 0 and len(family.sides) > 1:
+                    continue
+                for (name, guard), use in zip(labels, uses, strict=True):
+                    self._tell_curve("use", name, guard, family.name, points[order], use)
+
+    def _tell_price(self, price: Any, policy: str, guard: str, t: int) -> None:
+        """A price as a density along the index; of several dimensions along the first."""
+        for each in price.values() if isinstance(price, FamilyMap) else [price]:
+            at, density = _density(each)
+            self._tell_curve("price", policy, guard, each.family, at[:, None], density, t)
+
+    def _tell_curve(
+        self, kind: str, policy: str, guard: str, row: str, points: FloatArray, values: FloatArray, t: int | None = None
+    ) -> None:
+        t = self.job.horizon if t is None else t
+        for point, value in zip(points[:, 0].tolist(), values.tolist(), strict=True):
+            self.frames["curves"].append({
+                **self.key, "kind": kind, "policy": policy, "guard": guard, "row": row, "t": t, "at": point,
+                "value": value,
+            })  # fmt: skip
+
+
+def _density(price: Price) -> tuple[FloatArray, FloatArray]:
+    """A price along the first axis of its index: places, and mass per unit there."""
+    low, high = float(price.domain.lower[0]), float(price.domain.upper[0])
+    if price.domain.dimension > 1:
+        masses, edges = np.histogram(price.points[:, 0], bins=40, range=(low, high), weights=price.masses)
+        return (edges[1:] + edges[:-1]) / 2, masses / np.diff(edges)
+    at = np.linspace(low, high, _PRICE_POINTS)
+    if isinstance(price, AtomicPrice):
+        price = price.smooth(_SPREAD * (high - low))
+    return at, np.asarray(price(at), dtype=float)
+
+
+def _largest(violation: Any) -> float:
+    return float(max(violation.values(), default=0.0)) if isinstance(violation, FamilyMap) else float(violation)

@@ -1,99 +1,334 @@
-"""The command line: ``osilp demo``."""
+"""The command line: ``osilp demo``, ``solve``, ``compare``, ``reproduce``.
+
+Exit codes: 0 done; 1 refused, with a sentence that says why; 2 wrong usage; 3 solved, but there is no optimal answer;
+130 interrupted.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyomo.environ as pyo
-from pyomo.dae import ContinuousSet
 
 from osilp_pyomo._version import __version__
-from osilp_pyomo.bases import RBF
-from osilp_pyomo.errors import OsilpError
-from osilp_pyomo.grids import Midpoint
-from osilp_pyomo.offline import solve
-from osilp_pyomo.results import Result
+from osilp_pyomo.arrivals import whole_number
+from osilp_pyomo.called import BASES, GRIDS, POLICIES, made, with_own
+from osilp_pyomo.claims import all_claims
+from osilp_pyomo.controller import GUARDS
+from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
+from osilp_pyomo.displays import can_draw
+from osilp_pyomo.errors import DataError, OptionError, OsilpError
+from osilp_pyomo.kernels import COMPILED
+from osilp_pyomo.model_files import load_module, model_of
+from osilp_pyomo.offline import METHODS, solve
+from osilp_pyomo.online import compile_online
+from osilp_pyomo.paper_page import claims_table, write_paper_page
+from osilp_pyomo.program import BUDGETS, OFFLINE
+from osilp_pyomo.reproduction import experiments, reproduce
+from osilp_pyomo.results import FamilyMap, Result
+from osilp_pyomo.studies import Study, StudyInterrupted, compare
+from osilp_pyomo.trials import ORDERS
+
+DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED = 0, 1, 3, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(prog="osilp", description="Semi-infinite linear programming in Pyomo.")
+    chosen = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = chosen.run
+    try:
+        return command(chosen)
+    except (OsilpError, OSError) as error:
+        if chosen.debug:
+            raise
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has seen enough; nothing more is to be written to it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        notes = "".join(f" {note}" for note in getattr(error, "__notes__", ()))
+        print(f"osilp: {error}{notes}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt as error:
+        if chosen.debug:
+            raise
+        told = str(error) if isinstance(error, StudyInterrupted) else "stopped"
+        print(f"osilp: {told}.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="osilp",
+        description="Semi-infinite linear programs in Pyomo: solved offline, and online policies compared with that.",
+        epilog="Exit codes: 0 done; 1 refused, with a sentence that says why; 2 wrong usage; 3 solved, but there is no "
+        "optimal answer; 130 interrupted.",
+    )
     parser.add_argument("--version", action="version", version=f"osilp_pyomo {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="solve the README's model exactly, on a grid and projected; print a table")
-    demo.add_argument("--arrivals", type=int, default=1000, metavar="T", help="number of arrivals (default 1000)")
-    chosen = parser.parse_args(arguments)
-    try:
-        return run_demo(chosen.arrivals)
-    except OsilpError as error:
-        print(f"osilp: {error}", file=sys.stderr)
-        return 1
+    for add in (_add_demo, _add_solve, _add_compare, _add_reproduce):
+        command = add(commands)
+        command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+        command.add_argument("--debug", action="store_true", help="show a traceback when something is refused or fails")
+    return parser
 
 
-def demo_model(arrivals: int = 1000, seed: int = 7) -> Any:
-    """The README's model: arrivals at places on [0, 1] share a capacity at every place."""
-    if arrivals < 1:
-        raise OsilpError(f"demo: the number of arrivals must be at least 1 (got {arrivals}).")
-    random = np.random.default_rng(seed)
-    m = pyo.ConcreteModel("spectrum sharing")
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.T = pyo.RangeSet(arrivals)
-    m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: random.uniform())
-    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: random.uniform())
-    m.x = pyo.Var(m.T, bounds=(0, 1))
-    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
-    share = arrivals / 1000
-
-    @m.SemiInfiniteConstraint(m.u)
-    def usage(m: Any, u: Any) -> Any:
-        taken = sum(pyo.exp(-(((u - m.place[t]) / 0.1) ** 2)) * m.x[t] for t in m.T)
-        return taken <= share * (60 + 20 * pyo.sin(6 * u))
-
-    return m
+# -- demo ------------------------------------------------------------------------------------------------------
 
 
-def run_demo(arrivals: int) -> int:
-    """Solve the demo model three ways and print what came out."""
-    m = demo_model(arrivals)
-    print(f"{arrivals} arrivals, one capacity row for every u in [0, 1]; maximize the reward.\n")
-    print(f"{m.usage!r}\n")
-    results = [
-        ("projected on RBF(10)", solve(m, method="projected", basis=RBF(10))),
-        ("discretized on Midpoint(500)", solve(m, method="discretized", grid=Midpoint(500))),
-        ("exchange, exact on [0, 1]", solve(m, method="exchange")),
-    ]
-    print(demo_table(results).to_string(index=False))
+def _add_demo(commands: Any) -> argparse.ArgumentParser:
+    text = "a spectrum-sharing model: offline three ways, online by four policies, a table, and a report"
+    command: argparse.ArgumentParser = commands.add_parser("demo", help=text, description=f"Run {text}.")
+    command.add_argument("--arrivals", type=int, default=1000, metavar="T", help="number of arrivals (default 1000)")
+    command.add_argument("--trials", type=int, default=4, metavar="N", help="random orders of the arrivals (default 4)")
+    command.add_argument("--out", default="osilp-demo", metavar="FOLDER", help="where the report goes (osilp-demo)")
+    command.set_defaults(run=_run_demo)
+    return command
+
+
+def _run_demo(chosen: argparse.Namespace) -> int:
+    model = demo_model(chosen.arrivals)
+    whole_number(chosen.trials, "demo: trials")
+    talk = _silent if chosen.json else print
+    talk(f"{chosen.arrivals} arrivals, one capacity row for every u in [0, 1]; maximize the reward.\n")
+    talk(f"{model.usage!r}\n")
+    results = solve_demo(model)
     exact = results[-1][1]
     low, high = exact.bracket
-    print(f"\nThe optimum lies in [{low:.8g}, {high:.8g}]; the first two objectives are upper bounds, because their")
-    print("rows hold against test functions or at grid points only: the violation column shows by how much not.")
-    print("\nWhere the capacity binds, and what one more unit there is worth:")
-    print(exact.price.atoms.to_string(index=False))
-    return 0
+    talk(offline_table(results).to_string(index=False))
+    talk(f"\nThe optimum lies in [{low:.8g}, {high:.8g}]; the first two objectives are upper bounds, because their")
+    talk("rows hold against test functions or at grid points only: the violation column shows by how much not.")
+    talk("\nWhere the capacity binds, and what one more unit there is worth:")
+    talk(exact.price.atoms.to_string(index=False))
+    talk("\nThe same model online: each request is decided when it comes, and no point is ever overrun.\n")
+    study = compare_demo(model, chosen.trials)
+    talk(study)
+    report = _write_report(study, Path(chosen.out) / "report.html", talk)
+    if chosen.json:
+        offline = {name: _result_record(result) for name, result in results}
+        _print_json({"offline": offline, "online": _study_record(study), "report": str(report)})
+    return DONE
 
 
-def demo_table(results: Sequence[tuple[str, Result]]) -> pd.DataFrame:
-    """One row a method: objective, bound, violation in units of the row, time."""
-    return pd.DataFrame(
-        [
-            {
-                "method": name,
-                "status": result.status,
-                "objective": f"{result.objective:.5f}",
-                "bound": f"{result.bound:.5f}",
-                "largest violation": f"{result.violation:.2g}",
-                "at u": f"{result.worst_index:.4f}",
-                "rows": result.rows,
-                "seconds": f"{result.seconds:.2f}",
-            }
-            for name, result in results
-        ]
+# -- solve -----------------------------------------------------------------------------------------------------
+
+
+def _add_solve(commands: Any) -> argparse.ArgumentParser:
+    text = "solve the model of a Python file offline"
+    command: argparse.ArgumentParser = commands.add_parser(
+        "solve", help=text, description=f"{_sentence(text)}; the file has `model` or `build_model()`."
     )
+    command.add_argument("file", metavar="FILE", help="a Python file with `model` or `build_model()`")
+    command.add_argument("--method", choices=METHODS, default="exchange", help="default: exchange, exact")
+    command.add_argument("--grid", metavar="GRID", help="such as 'Midpoint(500)', for discretized and projected")
+    command.add_argument("--basis", metavar="BASIS", help="such as 'RBF(10)', for projected")
+    command.add_argument("--tolerance", type=float, default=1e-9, help="violation that counts as none (1e-9)")
+    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="when to stop early")
+    command.add_argument("--tee", action="store_true", help="print the iterations")
+    command.add_argument("--values", metavar="CSV", help="write the values of the variables into a CSV file")
+    command.set_defaults(run=_run_solve)
+    return command
+
+
+def _run_solve(chosen: argparse.Namespace) -> int:
+    grid = None if chosen.grid is None else made(chosen.grid, GRIDS, "grid")
+    basis = None if chosen.basis is None else made(chosen.basis, BASES, "basis")
+    model = model_of(load_module(chosen.file), chosen.file)
+    result = solve(
+        model, chosen.method, grid=grid, basis=basis, tolerance=chosen.tolerance, time_limit=chosen.time_limit,
+        load=False, tee=chosen.tee and not chosen.json,
+    )  # fmt: skip
+    if chosen.values is not None and result.answer is not None:
+        result.values.to_csv(chosen.values)
+    if chosen.json:
+        _print_json(_result_record(result))
+    elif not chosen.tee:
+        print(result)
+    return DONE if result.status == "optimal" else NOT_OPTIMAL
+
+
+def _result_record(result: Result) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "method": result.method, "status": result.status, "sense": result.sense, "objective": result.objective,
+        "bound": result.bound, "seconds": result.seconds, "rows": result.rows,
+    }  # fmt: skip
+    if result.answer is not None:
+        record.update({
+            "violation": dict(result.answer.violation), "worst_index": dict(result.answer.worst_index),
+            "certified": result.certified, "values": result.values.to_dict(),
+        })  # fmt: skip
+        if result.answer.price is not None:
+            record["price"] = {name: price.to_frame().to_dict("list") for name, price in result.answer.price.items()}
+    return record
+
+
+# -- compare ---------------------------------------------------------------------------------------------------
+
+
+def _add_compare(commands: Any) -> argparse.ArgumentParser:
+    text = "run policies against the offline optimum on the model of a Python file"
+    command: argparse.ArgumentParser = commands.add_parser(
+        "compare", help=text, description=f"{_sentence(text)}; the file has `model` or `build_model()`."
+    )
+    command.add_argument("file", metavar="FILE", help="a Python file with `model` or `build_model()`")
+    command.add_argument("--stages", required=True, metavar="SET", help="name of the Set of arrivals, such as T")
+    command.add_argument(
+        "--policies", nargs="+", metavar="POLICY", default=["MirrorDescent", "AccelerateThenRefine", "Resolve"],
+        help=f"such as MirrorDescent 'Resolve(exact=True)', or names of the file; known: {', '.join(POLICIES)}",
+    )  # fmt: skip
+    command.add_argument("--trials", type=int, default=1, metavar="N", help="how often (default 1)")
+    command.add_argument("--order", choices=ORDERS, default="given", help="how a trial's arrivals are made (given)")
+    command.add_argument(
+        "--data", metavar="TABLE", help="arrivals, a CSV or Parquet file; the model's own if not given"
+    )
+    command.add_argument("--sampler", metavar="NAME", help="a function sampler(rng, horizon) of the file")
+    command.add_argument("--horizon", type=int, metavar="T", help="arrivals that the model's limits are totals of")
+    command.add_argument("--horizons", type=int, nargs="+", metavar="T", help="numbers of arrivals to run")
+    command.add_argument("--guards", nargs="+", choices=GUARDS, help="guards to run each policy under")
+    command.add_argument("--benchmarks", nargs="+", choices=OFFLINE, default=["exchange", "projected"])
+    command.add_argument("--budget", choices=BUDGETS, default="per_arrival", help="whether limits grow with T")
+    command.add_argument("--grid", metavar="GRID", help="such as 'Midpoint(500)'")
+    command.add_argument("--basis", metavar="BASIS", help="such as 'RBF(10)'")
+    command.add_argument("--seed", type=int, default=0, help="same seed, same numbers (default 0)")
+    command.add_argument("--workers", type=int, metavar="N", help="processes (default: none, one trial after another)")
+    command.add_argument("--save", metavar="FOLDER", help="keep every trial there, and go on with those that are there")
+    command.add_argument("--report", metavar="HTML", help="write a page with tables and pictures")
+    command.set_defaults(run=_run_compare)
+    return command
+
+
+def _run_compare(chosen: argparse.Namespace) -> int:
+    grid = None if chosen.grid is None else made(chosen.grid, GRIDS, "grid")
+    basis = None if chosen.basis is None else made(chosen.basis, BASES, "basis")
+    module = load_module(chosen.file)
+    policies = [made(text, with_own(POLICIES, module), "policy") for text in chosen.policies]
+    sampler = None
+    if chosen.sampler is not None:
+        sampler = getattr(module, chosen.sampler, None)
+        if not callable(sampler):
+            raise OptionError(f"'{chosen.file}' has no function '{chosen.sampler}' for --sampler.")
+    model = model_of(module, chosen.file)
+    stages = model.find_component(chosen.stages) if hasattr(model, "find_component") else None
+    if stages is None:
+        raise OptionError(f"The model of '{chosen.file}' has no Set '{chosen.stages}' for --stages.")
+    program = compile_online(model, stages=stages, horizon=chosen.horizon, grid=grid, basis=basis)
+    study = compare(
+        program, policies, data=None if chosen.data is None else _read_table(chosen.data), trials=chosen.trials,
+        order=chosen.order, sampler=sampler, horizons=chosen.horizons, guards=chosen.guards,
+        benchmarks=chosen.benchmarks, budget=chosen.budget, seed=chosen.seed, executor=chosen.workers,
+        path=chosen.save,
+    )  # fmt: skip
+    talk = _silent if chosen.json else print
+    talk(study)
+    record = _study_record(study)
+    if chosen.report is not None:
+        record["report"] = str(_write_report(study, Path(chosen.report), talk))
+    if chosen.json:
+        _print_json(record)
+    return DONE
+
+
+def _read_table(path: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path) if path.endswith((".parquet", ".pq")) else pd.read_csv(path)
+    except (ValueError, ImportError) as error:
+        raise DataError(f"--data: '{path}' cannot be read ({type(error).__name__}: {error}).") from None
+
+
+def _study_record(study: Study) -> dict[str, Any]:
+    """A study as plain lists: what was run, and every run."""
+    told = ("policies", "guards", "order", "sampler", "trials", "horizons", "benchmarks", "budget", "seed", "versions")
+    summary = study.summary()
+    summary.columns = pd.Index(["_".join(filter(None, levels)) for levels in summary.columns.to_list()])
+    return {
+        "settings": {name: study.settings[name] for name in told},
+        "summary": summary.reset_index().to_dict("records"),
+        "runs": study.runs.to_dict("records"),
+        "doubts": study.doubts(),
+    }
+
+
+def _write_report(study: Study, path: Path, talk: Callable[..., Any]) -> Path:
+    pictures = can_draw()
+    written = study.to_html(path, pictures=pictures)
+    why = "" if pictures else " (without pictures: matplotlib is not installed; pip install 'osilp-pyomo[plot]')"
+    talk(f"\nReport: {written}{why}")
+    return written
+
+
+# -- reproduce -------------------------------------------------------------------------------------------------
+
+
+def _add_reproduce(commands: Any) -> argparse.ArgumentParser:
+    text = "run the numerical section of the paper again, and say claim by claim whether it agrees"
+    command: argparse.ArgumentParser = commands.add_parser(
+        "reproduce", help=text, description=f"{_sentence(text)}. A run that was stopped goes on where it was."
+    )
+    command.add_argument("--quick", action="store_true", help="10 trials and fewer sizes: about ten minutes")
+    command.add_argument("--trials", type=int, metavar="N", help="trials for each point (default 100, quick 10)")
+    command.add_argument("--seed", type=int, default=0, help="same seed, same numbers (default 0)")
+    command.add_argument("--workers", type=int, default=2, metavar="N", help="processes (default 2)")
+    command.add_argument("--out", default="osilp-paper", metavar="FOLDER", help="trials and page (osilp-paper)")
+    command.set_defaults(run=_run_reproduce)
+    return command
+
+
+def _run_reproduce(chosen: argparse.Namespace) -> int:
+    trials = (10 if chosen.quick else 100) if chosen.trials is None else chosen.trials
+    whole_number(trials, "reproduce: trials")
+    workers = whole_number(chosen.workers, "reproduce: workers")
+    folder = Path(chosen.out)
+    figures = experiments(chosen.quick)
+    if not COMPILED and not chosen.json:
+        print(
+            "numba is not installed, so that this takes about three times as long: pip install 'osilp-pyomo[fast]'.\n"
+        )
+    studies = reproduce(folder, figures, trials, chosen.seed, workers)
+    claims = list(all_claims(studies))
+    written = write_paper_page(folder, studies, figures, can_draw())
+    if chosen.json:
+        told = [{"where": each.where, "statement": each.statement, "rule": each.rule, "verdict": each.verdict,
+                 "findings": [vars(finding) for finding in each.findings]} for each in claims]  # fmt: skip
+        _print_json({"claims": told, "page": str(written)})
+        return DONE
+    with pd.option_context("display.max_colwidth", None):
+        print(claims_table(claims)[["claim", "where", "measured"]].to_string(index=False))
+    print(f"\nWhat the paper states and what was measured, claim by claim: {written}")
+    return DONE
+
+
+# -- words -----------------------------------------------------------------------------------------------------
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _silent(*_: Any) -> None:
+    """Say nothing, where one JSON object is all that is wanted."""
+
+
+def _print_json(record: Any) -> None:
+    print(json.dumps(_plain(record), indent=1))
+
+
+def _plain(value: Any) -> Any:
+    """A record that any reader of JSON takes: no NaN, no numpy, keys that are texts."""
+    if isinstance(value, dict | FamilyMap):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value
 
 
 if __name__ == "__main__":

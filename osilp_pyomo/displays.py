@@ -15,6 +15,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import Any, ClassVar
 
@@ -23,12 +24,12 @@ import pandas as pd
 
 from osilp_pyomo.errors import DataError, MissingPackageError, OptionError
 from osilp_pyomo.measures import measures_for, summarize
-from osilp_pyomo.runs import BENCHMARKS
 
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# The numbers of colours, dashes and markers have no common divisor, so that hundreds of lines differ.
+_DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _WIDTH = 9.0
 
 
@@ -74,7 +75,84 @@ class Display(ABC):
         return figure
 
 
-class RegretDisplay(Display):
+class SweepDisplay(Display):
+    """Means of some measures with their 95 % intervals: over T, over the points of the grid, or by policy."""
+
+    #: How the columns of the runs begin that are drawn.
+    columns: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        if not len(study.runs):
+            return pd.DataFrame()
+        measures = [each for each in measures_for(study.benchmarks) if each.column.startswith(cls.columns)]
+        summary = summarize(study.runs, measures)
+        parts = []
+        for measure in measures:
+            part = summary[measure.column] * (100 if measure.form == "percent" else 1)
+            named = part.assign(measure=measure.column, title=measure.title, unit=measure.unit.strip())
+            parts.append(named.reset_index())
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    @property
+    def along(self) -> str | None:
+        """What is swept: a column that varies, or None."""
+        return next((name for name in ("horizon", "points") if len(set(self.frame[name])) > 1), None)
+
+    @property
+    def height(self) -> float:
+        if self.along is None:
+            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
+        return 3.3 * len(set(self.frame["guard"])) + 0.5
+
+    def draw(self, figure: Any) -> None:
+        measures = list(dict.fromkeys(self.frame["measure"]))
+        if self.along is None:
+            axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+            for ax, measure in zip(axes, measures, strict=True):
+                self._draw_dots(ax, self.frame[self.frame["measure"] == measure])
+            return
+        guards = list(dict.fromkeys(self.frame["guard"]))
+        # A policy looks the same in every panel.
+        styles = dict(zip(dict.fromkeys(self.frame["policy"]), _styles(), strict=False))
+        axes = figure.subplots(len(guards), len(measures), squeeze=False, sharex=True)
+        for row, guard in zip(axes, guards, strict=True):
+            for ax, measure in zip(row, measures, strict=True):
+                chosen = (self.frame["measure"] == measure) & (self.frame["guard"] == guard)
+                self._draw_lines(ax, self.frame[chosen], styles)
+        for ax in axes[-1]:
+            ax.set_xlabel("arrivals T" if self.along == "horizon" else "points of the grid m")
+        _legend(figure, *axes[:, 0])
+
+    def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
+        labels = [f"{policy}, guard {guard}" for policy, guard in zip(part["policy"], part["guard"], strict=True)]
+        places = np.arange(len(part))[::-1]
+        spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
+        ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
+        ax.set_yticks(places, labels)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_xlabel(_with_unit(part))
+        ax.grid(axis="x", alpha=0.3)
+
+    def _draw_lines(self, ax: Any, part: pd.DataFrame, styles: Mapping[str, Mapping[str, Any]]) -> None:
+        along = self.along
+        assert along is not None
+        for policy, own in part.groupby("policy", sort=False):
+            own, style = own.sort_values(along), styles[str(policy)]
+            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
+            ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.12, linewidth=0)
+        _scale_values(ax, part["mean"])
+        sizes = np.unique(part[along])
+        if sizes[-1] >= 8 * sizes[0]:
+            ax.set_xscale("log")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30 if len(sizes) > 5 else 0)
+        ax.set_xticks([], minor=True)
+        ax.set_ylabel(_with_unit(part))
+        ax.set_title(f"guard {part['guard'].iloc[0]}", fontsize="medium")
+        ax.grid(alpha=0.3)
+
+
+class RegretDisplay(SweepDisplay):
     """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy."""
 
     title = "Regret"
@@ -82,77 +160,18 @@ class RegretDisplay(Display):
         "Mean over trials of how much less a policy earned than the benchmark, as a share of it, with 95 % intervals. "
         "Below zero it earned more than a point that keeps all rows could: look at its violation."
     )
+    columns = ("relative_regret_",)
 
-    @classmethod
-    def _frame(cls, study: Any) -> pd.DataFrame:
-        if not len(study.runs):
-            return pd.DataFrame()
-        measures = [each for each in measures_for(study.benchmarks) if each.column.startswith("relative_regret_")]
-        summary = summarize(study.runs, measures)
-        parts = []
-        for measure in measures:
-            part = 100 * summary[measure.column]
-            benchmark = measure.column.removeprefix("relative_regret_")
-            parts.append(part.assign(benchmark=benchmark).reset_index())
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    @property
-    def _along(self) -> str | None:
-        """What the regret is drawn against: a column that varies, or None."""
-        return next((name for name in ("horizon", "points") if len(set(self.frame[name])) > 1), None)
+class OverrunDisplay(SweepDisplay):
+    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way."""
 
-    @property
-    def height(self) -> float:
-        if self._along is None:
-            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
-        return 3.3 * self.frame["guard"].nunique() + 0.5
-
-    def draw(self, figure: Any) -> None:
-        benchmarks = list(dict.fromkeys(self.frame["benchmark"]))
-        if self._along is None:
-            axes = figure.subplots(1, len(benchmarks), sharey=True, squeeze=False)[0]
-            for ax, benchmark in zip(axes, benchmarks, strict=True):
-                self._draw_dots(ax, self.frame[self.frame["benchmark"] == benchmark], benchmark)
-            return
-        guards = list(dict.fromkeys(self.frame["guard"]))
-        axes = figure.subplots(len(guards), len(benchmarks), squeeze=False, sharex=True)
-        for row, guard in zip(axes, guards, strict=True):
-            for ax, benchmark in zip(row, benchmarks, strict=True):
-                chosen = (self.frame["benchmark"] == benchmark) & (self.frame["guard"] == guard)
-                self._draw_lines(ax, self.frame[chosen], benchmark, guard)
-        _legend(figure, axes[0, 0])
-
-    def _draw_dots(self, ax: Any, part: pd.DataFrame, benchmark: str) -> None:
-        labels = [_label(policy, guard) for policy, guard in zip(part["policy"], part["guard"], strict=True)]
-        places = np.arange(len(part))[::-1]
-        spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
-        ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
-        ax.set_yticks(places, labels)
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_xlabel(f"regret, % of {BENCHMARKS[benchmark].split()[0]}")
-        ax.set_title(f"against {BENCHMARKS[benchmark]}", fontsize="medium")
-        ax.grid(axis="x", alpha=0.3)
-
-    def _draw_lines(self, ax: Any, part: pd.DataFrame, benchmark: str, guard: str) -> None:
-        along = self._along
-        assert along is not None
-        for style, (policy, own) in zip(_styles(), part.groupby("policy", sort=False), strict=False):
-            own = own.sort_values(along)
-            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
-            ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.15, linewidth=0)
-        if len(part) and float(part["low"].fillna(part["mean"]).min()) > 0:
-            ax.set_yscale("log")
-        else:
-            ax.axhline(0, color="black", linewidth=0.8)
-        sizes = np.unique(part[along])
-        if len(sizes) and sizes[-1] >= 8 * sizes[0]:
-            ax.set_xscale("log")
-        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
-        ax.minorticks_off()
-        ax.set_xlabel("arrivals T" if along == "horizon" else "points of the grid m")
-        ax.set_ylabel(f"regret, % of {BENCHMARKS[benchmark].split()[0]}")
-        ax.set_title(f"against {BENCHMARKS[benchmark]}, guard {guard}", fontsize="medium")
-        ax.grid(alpha=0.3)
+    title = "Violation"
+    caption = (
+        "Mean over trials of the largest overrun at a single point, as a share of its limit, and of the paper's v, "
+        "which averages over the index and can read zero while points are overrun."
+    )
+    columns = ("relative_violation", "test_violation")
 
 
 class ViolationDisplay(Display):
@@ -228,7 +247,7 @@ class PriceDisplay(Display):
     caption = (
         "What one more unit of the limit is worth, per unit of the index, in the first trial: offline (known after the "
         "last arrival) and as each policy has it at several moments. Prices on single points are spread by 2 % of the "
-        "index; over several dimensions the first is shown."
+        "index; over several dimensions the first is shown. Prices above three times the largest offline one are cut."
     )
 
     @classmethod
@@ -268,6 +287,10 @@ class PriceDisplay(Display):
             ax.plot(own["at"], own["value"], color="black", linestyle=dash, linewidth=width, label=f"online, t = {t:,}")
         names = _axes_of(self.model, row)
         ax.margins(x=0)
+        offline = part.loc[part["guard"] == "", "value"].abs().max()
+        low, high = ax.get_ylim()
+        if offline > 0:
+            ax.set_ylim(max(low, -3 * offline), min(high, 3 * offline))
         ax.set_xlabel(names[0])
         ax.set_ylabel(f"price per unit of {names[0]}")
         ax.set_title(f"{policy}, '{row}'", fontsize="medium")
@@ -351,6 +374,7 @@ class BracketDisplay(Display):
 
 DISPLAYS: dict[str, type[Display]] = {
     "regret": RegretDisplay,
+    "overrun": OverrunDisplay,
     "violation": ViolationDisplay,
     "price": PriceDisplay,
     "budget": BudgetDisplay,
@@ -397,6 +421,11 @@ def svg_of(display: Display) -> str:
     return written.getvalue()
 
 
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
 def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
@@ -412,13 +441,30 @@ def _styles() -> Iterator[dict[str, Any]]:
         yield {"color": colour, "linestyle": dash, "marker": marker, "linewidth": 1.4}
 
 
-def _label(policy: str, guard: str) -> str:
-    return f"{policy}, guard {guard}"
+def _with_unit(part: pd.DataFrame) -> str:
+    title, unit = part["title"].iloc[0], part["unit"].iloc[0]
+    return f"{title}, {unit}" if unit else str(title)
 
 
-def _legend(figure: Any, ax: Any) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(labels))), frameon=False)
+def _scale_values(ax: Any, values: pd.Series) -> None:
+    """Logarithms for what is positive and spans decades; with a straight piece around zero where it is not positive."""
+    sizes = np.abs(values[values != 0].to_numpy(dtype=float))
+    if not len(sizes) or not np.all(np.isfinite(sizes)) or sizes.max() < 30 * sizes.min():
+        ax.axhline(0, color="black", linewidth=0.8)
+    elif (values > 0).all():
+        ax.set_yscale("log")
+    else:
+        ax.axhline(0, color="black", linewidth=0.8)
+        if sizes.max() > 1000:
+            ax.set_yscale("symlog", linthresh=10.0)
+
+
+def _legend(figure: Any, *axes: Any) -> None:
+    found: dict[str, Any] = {}
+    for ax in axes:
+        found.update({label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)})
+    columns = min(4, max(1, len(found)))
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _first_grid_last_horizon(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,13 +10,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from typing import Any
 
 from osilp_pyomo.errors import ExecutorError, OptionError
 from osilp_pyomo.trials import Job, Plan, Records, run_trial
 
-# The plan of this process, where it was started for a study.
+# The plan of this process, where it was started for one study, and what says that nobody wants its trials any more.
 _plan: Plan | None = None
+_over: Any = None
 
 
 def check_executor(executor: Any) -> None:
@@ -40,10 +42,8 @@ def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) ->
     if isinstance(executor, Executor):
         yield from _finished({executor.submit(_unpack_and_run, packed, job): job for job in jobs})
         return
-    # Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh.
-    pool = ProcessPoolExecutor(
-        min(executor, max(1, len(jobs))), multiprocessing.get_context("spawn"), _begin_process, (packed,)
-    )
+    over = multiprocessing.get_context("spawn").Event()
+    pool = process_pool(min(executor, max(1, len(jobs))), packed, over)
     try:
         yield from _finished({pool.submit(_run_here, job): job for job in jobs})
     except BrokenProcessPool:
@@ -53,8 +53,17 @@ def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) ->
             "path= was given."
         ) from None
     finally:
-        # Trials that have begun end by themselves; nobody waits for them.
+        # Trials that have begun end by themselves, and nobody waits for them; those in the queue are passed over.
+        over.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def process_pool(workers: int, packed: bytes | None = None, over: Any = None) -> ProcessPoolExecutor:
+    """Processes that studies can share, or that all have the packed plan of one until that is over.
+
+    Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh.
+    """
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_process, (packed, over))
 
 
 def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:
@@ -77,18 +86,24 @@ def _packed(plan: Plan) -> bytes:
         ) from None
 
 
+@lru_cache(maxsize=1)
+def _unpacked(packed: bytes) -> Plan:
+    """The plan of the study that this process works at."""
+    return pickle.loads(packed)
+
+
 def _unpack_and_run(packed: bytes, job: Job) -> Records:
-    return run_trial(pickle.loads(packed), job)
+    return run_trial(_unpacked(packed), job)
 
 
-def _begin_process(packed: bytes) -> None:
+def _begin_process(packed: bytes | None, over: Any) -> None:
     """Settle a process of a study: it takes no interrupts of its own, and ends when its parent does."""
-    global _plan
+    global _plan, _over
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    _plan = pickle.loads(packed)
+    _plan, _over = None if packed is None else pickle.loads(packed), over
 
 
 def _end_with(parent: Any) -> None:
@@ -98,4 +113,4 @@ def _end_with(parent: Any) -> None:
 
 def _run_here(job: Job) -> Records:
     assert _plan is not None
-    return run_trial(_plan, job)
+    return {} if _over.is_set() else run_trial(_plan, job)

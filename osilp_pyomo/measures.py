@@ -65,8 +65,8 @@ def measures_for(benchmarks: Sequence[str]) -> list[Measure]:
         Measure(
             f"relative_regret_{name}",
             f"regret against {BENCHMARKS[name].split()[0]}",
-            f"(benchmark - reward) / |benchmark|, for a minimum the other way round; the benchmark is {BENCHMARKS[name]}"
-            ". Negative: the run broke rows that the benchmark keeps.",
+            "(benchmark - reward) / |benchmark|, for a minimum the other way round; the benchmark is "
+            f"{BENCHMARKS[name]}. Negative: the run broke rows that the benchmark keeps.",
             "percent",
         )
         for name in benchmarks
@@ -148,7 +148,7 @@ def summarize(runs: pd.DataFrame, measures: Sequence[Measure], keys: Sequence[st
         values = groups[measure.column]
         count, mean = values.count(), values.mean()
         quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, np.maximum(count.to_numpy() - 1, 1))
-        half = (values.std(ddof=1) * quantile / np.sqrt(count)).where(count > 1)
+        half: pd.Series = (values.std(ddof=1) * quantile / np.sqrt(count)).where(count > 1)
         columns[measure.column, "mean"] = mean
         columns[measure.column, "low"] = mean - half
         columns[measure.column, "high"] = mean + half

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from osilp_pyomo._version import __version__
 from osilp_pyomo.arrivals import whole_number
+from osilp_pyomo.controller import GUARDS
 from osilp_pyomo.description import formulas
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.policies import Policy, described
@@ -104,8 +106,8 @@ def _horizons(program: OnlineProgram, source: Arrivals | None, order: str, horiz
     if horizons is None and len(source) != program.horizon:
         raise DataError(
             f"compare: there are {len(source)} arrivals, and the program expects {program.horizon}; say how many a "
-            f"trial has by horizons=[{min(len(source), program.horizon)}] (budget= says whether limits follow), or draw "
-            "with replacement by order='iid'."
+            f"trial has by horizons=[{min(len(source), program.horizon)}] (budget= says whether limits follow), or "
+            "draw with replacement by order='iid'."
         )
     if max(sizes) > len(source):
         raise DataError(
@@ -130,18 +132,34 @@ def _entrants(program: OnlineProgram, policies: Any, guards: Any) -> tuple[Entra
         if not isinstance(policy, Policy):
             hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
             raise OptionError(f"compare: policies must be policies such as {hint} (got {policy!r}).")
-    chosen = (program.default_guard,) if guards is None else (guards,) if isinstance(guards, str) else tuple(guards)
-    return tuple(Entrant(name, policy, guard) for guard in dict.fromkeys(chosen) for name, policy in named.items())
+    under = {name: _guards_of(program, name, guards) for name in named}
+    if isinstance(guards, Mapping):
+        for name in guards:
+            if name not in named:
+                raise OptionError(
+                    f"compare: guards= has an entry for '{name}', which is no policy here; they are "
+                    f"{', '.join(map(repr, named))}."
+                )
+    order = dict.fromkeys(guard for each in under.values() for guard in each)
+    return tuple(
+        Entrant(name, policy, guard) for guard in order for name, policy in named.items() if guard in under[name]
+    )
+
+
+def _guards_of(program: OnlineProgram, name: str, guards: Any) -> tuple[str, ...]:
+    """The guards that one policy runs under."""
+    chosen = guards.get(name) if isinstance(guards, Mapping) else guards
+    if chosen is None:
+        return (program.default_guard,)
+    return _chosen(chosen, GUARDS, "guards")
 
 
 def _named(policies: Sequence[Any]) -> dict[str, Any]:
-    """Policies by their class, and by what they were given where a class comes twice."""
-    short = [type(policy).__name__ for policy in policies]
-    names = [_text(policy) if short.count(name) > 1 else name for policy, name in zip(policies, short, strict=True)]
+    """Policies by their class and what they were given beyond the defaults; a number tells equal ones apart."""
     named: dict[str, Any] = {}
-    for name, policy in zip(names, policies, strict=True):
+    for policy in policies:
+        name = unique = _text(policy)
         count = 2
-        unique = name
         while unique in named:
             unique, count = f"{name} ({count})", count + 1
         named[unique] = policy
@@ -161,13 +179,17 @@ def _text(policy: Any) -> str:
 def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
     """What a study is, for the record: texts and numbers, with versions and seed."""
     program = plan.program
-    names = list(dict.fromkeys((entrant.name, repr(entrant.policy)) for entrant in plan.entrants))
+    under: dict[tuple[str, str], list[str]] = {}
+    for entrant in plan.entrants:
+        # Where something in memory has no text of its own, its address must not tell two calls apart.
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(entrant.policy))
+        under.setdefault((entrant.name, text), []).append(entrant.guard)
     sampler = None if plan.sampler is None else getattr(plan.sampler, "__qualname__", repr(type(plan.sampler)))
     return {
         "program": program.fingerprint,
         "model": formulas(program),
         "description": program.describe(),
-        "policies": [list(each) for each in names],
+        "policies": [[name, text, ", ".join(guards)] for (name, text), guards in under.items()],
         "guards": list(dict.fromkeys(entrant.guard for entrant in plan.entrants)),
         "order": plan.order,
         "sampler": sampler,

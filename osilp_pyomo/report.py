@@ -38,7 +38,7 @@ def _parts(study: Any, pictures: bool) -> Iterator[str]:
         )
     )
     yield heading("What was run")
-    yield table(pd.DataFrame(settings["policies"], columns=["policy", "with its settings"]))
+    yield table(pd.DataFrame(settings["policies"], columns=["policy", "with its settings", "guards"]))
     yield paragraph(_what_was_run(study))
     yield heading("Summary")
     if not study.complete:

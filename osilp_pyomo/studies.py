@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from osilp_pyomo.displays import study_figure
@@ -171,7 +172,7 @@ class Study:
 
         Parameters
         ----------
-        what : "regret", "violation", "price", "budget" or "bracket", optional
+        what : "regret", "overrun", "violation", "price", "budget" or "bracket", optional
             One picture; all that there is something to draw for, if not given.
 
         Returns
@@ -225,7 +226,7 @@ def compare(
     sampler: Callable[[np.random.Generator, int], Any] | None = None,
     horizons: Sequence[int] | None = None,
     grids: Sequence[Any] | None = None,
-    guards: Sequence[str] | str | None = None,
+    guards: Sequence[str] | str | Mapping[str, Sequence[str] | str] | None = None,
     benchmarks: Sequence[str] = ("exchange", "projected"),
     budget: str = "per_arrival",
     seed: int = 0,
@@ -259,8 +260,8 @@ def compare(
     grids : list, optional
         Grids to see the index on, each as in ``compile_online``; the program's own if not given.
     guards : list of "none", "projected", "pointwise", optional
-        Each policy runs under each of them; the program's default guard if not given. ``null`` as in
-        ``program.controller``.
+        Each policy runs under each of them, or {policy's name: its guards}; the program's default guard if not given.
+        ``null`` as in ``program.controller``.
     benchmarks : list of "exchange", "discretized", "projected"
         R*_T, R*_m and R*_Phi, as in ``program.solve_offline``.
     budget : "per_arrival" or "total"
@@ -323,10 +324,12 @@ def compare(
     def study() -> Study:
         return Study(settings, {name: joined(parts) for name, parts in gathered.items()})
 
+    bar = tqdm(
+        total=len(jobs), initial=len(jobs) - len(left), desc="trials", delay=2, disable=None if progress else True
+    )
     try:
-        with tqdm(
-            total=len(jobs), initial=len(jobs) - len(left), desc="trials", delay=2, disable=None if progress else True
-        ) as bar:
+        # Where trials run in threads of this process, none must take another's limit on BLAS away.
+        with bar, threadpool_limits(1, user_api="blas"):
             for job, records in run_all(plan, left, executor):
                 said += [record["text"] for record in records.pop("warnings")]
                 _keep(folder, job, records, gathered)

@@ -25,6 +25,8 @@ FORMAT = 1
 FILE_FORMATS = ("csv", "parquet")
 _HEADER, _TRIALS = "study.json", "trials"
 _JOB = ("horizon", "grid", "trial")
+# Columns that hold words.
+_TEXTS = ("policy", "guard", "row", "worst_index", "benchmark", "status", "kind")
 
 Tables = dict[str, pd.DataFrame]
 
@@ -124,14 +126,21 @@ def _read_table(folder: Path, name: str) -> pd.DataFrame:
             check_file_format("parquet")
             return pd.read_parquet(folder / f"{name}.parquet")
         if (folder / f"{name}.csv").exists():
-            texts = {"policy": str, "guard": str, "row": str, "worst_index": str}
-            frame = pd.read_csv(folder / f"{name}.csv", float_precision="round_trip", dtype=texts)
-            return frame.fillna({column: "" for column in texts if column in frame})
+            frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+            return pd.DataFrame({column: _numbers(str(column), frame[column].tolist()) for column in frame})
     except (OSError, ValueError) as error:
         raise SavedStateError(
             f"'{folder}': the table '{name}' cannot be read ({type(error).__name__}: {error})."
         ) from None
     return pd.DataFrame()
+
+
+def _numbers(column: str, texts: list[str]) -> list[Any]:
+    """A column of a CSV file as it was; Python reads every digit of a number, which not every pandas does."""
+    if column in _TEXTS:
+        return texts
+    kind = int if all(text.lstrip("-").isdigit() for text in texts) else float
+    return [kind(text) if text else float("nan") for text in texts]
 
 
 def _at_once(target: Path, write: Callable[[Path], Any]) -> None:

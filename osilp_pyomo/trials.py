@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.domains import FloatArray
@@ -36,7 +37,7 @@ _MOMENTS = 40
 # Points of the index that uses and prices are told at, and moments at which prices are.
 _CURVE = 2000
 _PRICE_POINTS = 201
-_PRICED = (0.1, 0.4, 1.0)
+_PRICED = (0.1, 0.5, 0.9)
 # Atoms are spread by this share of the index, to be drawn beside densities.
 _SPREAD = 0.02
 
@@ -128,13 +129,17 @@ class Plan:
 
 def run_trial(plan: Plan, job: Job) -> Records:
     """Run one trial; the records of each frame, and under "warnings" what was said on the way."""
-    with warnings.catch_warnings(record=True) as caught:
+    # How many threads BLAS has here or elsewhere must not change a bit of the numbers.
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
         try:
             records = _Trial(plan, job).records()
         except OsilpError as error:
             error.add_note(f"(trial {job.trial}, {job.horizon} arrivals)")
             raise
+    for each in caught:
+        if not issubclass(each.category, AccuracyWarning):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     said = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AccuracyWarning))
     records["warnings"] = [{"text": f"trial {job.trial}, {job.horizon} arrivals: {text}"} for text in said]
     return records

@@ -1,30 +1,245 @@
 """The command line in real processes."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
+
+import pandas as pd
+import pytest
+
+from osilp_pyomo.called import BASES, GRIDS, POLICIES, made
+from osilp_pyomo.errors import OptionError
+
+MODEL = """
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from pyomo.dae import ContinuousSet
+import osilp_pyomo as osilp
 
 
-def run(*arguments):
+def build_model():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(30)
+    m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: 1 + (7 * t) % 5)
+    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: (0.37 * t) % 1)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def usage(m, u):
+        return sum(pyo.exp(-((u - m.place[t]) / 0.2) ** 2) * m.x[t] for t in m.T) <= 4
+
+    return m
+
+
+def draw(rng, horizon):
+    return pd.DataFrame({"value": rng.uniform(size=horizon), "place": rng.uniform(size=horizon)})
+
+
+def draw_slowly(rng, horizon):
+    import time
+
+    time.sleep(0.3)
+    return draw(rng, horizon)
+
+
+class Never(osilp.Policy):
+    def start(self, setting):
+        return {"dual": np.full(setting.size, 1e9)}
+
+    def price(self, state, setting):
+        return state["dual"]
+
+    def learn(self, state, setting, seen):
+        return state
+"""
+
+
+def run(*arguments, cwd=None):
     return subprocess.run(
-        [sys.executable, "-m", "osilp_pyomo.cli", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "osilp_pyomo.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
     )
 
 
-def test_demo_prints_the_table():
-    done = run("demo", "--arrivals", "200")
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.py").write_text(MODEL)
+    return tmp_path
+
+
+def test_demo_prints_the_tables_and_writes_the_report(tmp_path):
+    done = run("demo", "--arrivals", 200, "--trials", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    for method in ("projected on RBF(10)", "discretized on Midpoint(500)", "exchange, exact on [0, 1]"):
-        assert method in done.stdout
-    assert "The optimum lies in [" in done.stdout
+    for part in ("projected on RBF(10)", "discretized on Midpoint(500)", "exchange, exact on [0, 1]",
+                 "The optimum lies in [", "MirrorDescent", "AccelerateThenRefine", "Resolve(exact=True)",
+                 "2 trials, 200 arrivals in random order"):  # fmt: skip
+        assert part in done.stdout
+    assert done.stdout.rstrip().endswith("Report: osilp-demo/report.html")
+    assert "<figure>" in (tmp_path / "osilp-demo" / "report.html").read_text()
 
 
-def test_errors_are_one_sentence():
-    done = run("demo", "--arrivals", "0")
+def test_demo_as_json(tmp_path):
+    done = run("demo", "--arrivals", 60, "--trials", 2, "--json", "--out", tmp_path / "here", cwd=tmp_path)
+    record = json.loads(done.stdout)
+    assert set(record) == {"offline", "online", "report"}
+    assert record["offline"]["exchange, exact on [0, 1]"]["status"] == "optimal"
+    assert len(record["online"]["runs"]) == 8
+
+
+def test_solve_a_file(folder):
+    done = run("solve", "mine.py", "--values", "values.csv", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("exchange: optimal in ")
+    assert len(pd.read_csv(folder / "values.csv")) == 30
+    record = json.loads(
+        run("solve", "mine.py", "--method", "projected", "--basis", "RBF(5)", "--json", cwd=folder).stdout
+    )
+    assert record["status"] == "optimal"
+    assert set(record["violation"]) == {"usage"}
+    assert record["objective"] >= json.loads(run("solve", "mine.py", "--json", cwd=folder).stdout)["objective"]
+
+
+def test_a_model_that_has_no_answer_ends_with_3(tmp_path):
+    (tmp_path / "never.py").write_text(
+        "import pyomo.environ as pyo\nfrom pyomo.dae import ContinuousSet\nimport osilp_pyomo as osilp\n"
+        "model = m = pyo.ConcreteModel()\nm.u = ContinuousSet(bounds=(0, 1))\nm.x = pyo.Var(bounds=(0, 1))\n"
+        "m.o = pyo.Objective(expr=m.x)\n"
+        "m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2 + u)\n"
+    )
+    done = run("solve", "never.py", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stdout.startswith("exchange: infeasible")
+
+
+def test_compare_a_file_in_processes_with_its_own_sampler_and_policy(folder):
+    arguments = ["compare", "mine.py", "--stages", "T", "--policies", "Never", "Resolve(exact=True)", "--sampler", "draw",
+                 "--trials", 3, "--workers", 2, "--save", "kept", "--report", "page.html", "--seed", 1]  # fmt: skip
+    done = run(*arguments, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    for part in ("Never", "Resolve(exact=True)", "3 trials, drawn by draw, seed 1; T = 30", "Report: page.html"):
+        assert part in done.stdout
+    assert (folder / "page.html").stat().st_size > 10_000
+    record = json.loads(run(*arguments, "--json", cwd=folder).stdout)
+    assert len(record["runs"]) == 6
+    assert [each["reward_mean"] for each in record["summary"] if each["policy"] == "Never"] == [0.0]
+
+
+def test_compare_takes_arrivals_from_a_table(folder):
+    pd.DataFrame({"value": [1.0, 2.0, 3.0], "place": [0.1, 0.5, 0.9]}).to_csv(folder / "arrivals.csv", index=False)
+    done = run("compare", "mine.py", "--stages", "T", "--data", "arrivals.csv", "--order", "iid", "--trials", 2, "--horizons", 20, 40,
+               "--policies", "Greedy", "--guards", "none", "pointwise", cwd=folder)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 arrivals drawn with replacement, seed 0; T = 20, 40" in done.stdout
+
+
+def test_an_interrupted_compare_says_how_to_go_on(folder):
+    command = [sys.executable, "-m", "osilp_pyomo.cli", "compare", "mine.py", "--stages", "T", "--policies", "Greedy",
+               "--sampler", "draw_slowly", "--trials", "30", "--save", "kept"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list((folder / "kept" / "trials").glob("*.json"))) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.startswith("osilp: stopped after ")
+    assert said.endswith(" of 30 trials; the same call goes on with them from 'kept'.\n")
+    assert "Traceback" not in said
+
+
+SENTENCES = [
+    (["demo", "--arrivals", 1], "demo: the number of arrivals must be at least 2 (got 1)."),
+    (["demo", "--trials", 0], "demo: trials must be a whole number >= 1 (got 0)."),
+    (["solve", "nowhere.py"], "There is no file 'nowhere.py'."),
+    (["solve", "empty.py"], "'empty.py' has neither a 'model' nor a function 'build_model()'; it needs one of them."),
+    (["solve", "broken.py"], "'broken.py', line 2: ZeroDivisionError: division by zero"),
+    (["solve", "wrong.py"], "'wrong.py', line 1: SyntaxError: invalid syntax (wrong.py, line 1)"),
+    (["solve", "fails.py"], "'fails.py', line 2: build_model() failed: KeyError: 'nothing'"),
+    (["solve", "number.py"], "solve: expected a Pyomo model or one of its blocks (got int)."),
+    (["solve", "mine.py", "--basis", "RBF(5)"],
+     "solve: basis= is for method='projected' only (got it with method='exchange')."),
+    (["solve", "mine.py", "--method", "projected", "--basis", "Wavelet(5)"],
+     "There is no basis 'Wavelet'; there are BSpline, Bernstein, Hat, Indicator, RBF."),
+    (["compare", "mine.py", "--stages", "Q"], "The model of 'mine.py' has no Set 'Q' for --stages."),
+    (["compare", "mine.py", "--stages", "T", "--sampler", "nobody"],
+     "'mine.py' has no function 'nobody' for --sampler."),
+    (["compare", "mine.py", "--stages", "T", "--trials", 2],
+     "compare: 2 trials of the same arrivals in the same order would all be equal; use order='permutation' or 'iid', or a "
+     "sampler=, or trials=1."),
+    (["compare", "mine.py", "--stages", "T", "--data", "nowhere.csv"],
+     "[Errno 2] No such file or directory: 'nowhere.csv'"),
+    (["reproduce", "--trials", 0], "reproduce: trials must be a whole number >= 1 (got 0)."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), SENTENCES, ids=[" ".join(map(str, each[:4])) for each, _ in SENTENCES]
+)
+def test_errors_are_one_sentence(folder, arguments, sentence):
+    (folder / "empty.py").write_text("x = 1\n")
+    (folder / "broken.py").write_text("x = 1\ny = x / 0\n")
+    (folder / "wrong.py").write_text("def\n")
+    (folder / "fails.py").write_text("def build_model():\n    return {}['nothing']\n")
+    (folder / "number.py").write_text("model = 3\n")
+    done = run(*arguments, cwd=folder)
     assert done.returncode == 1
-    assert done.stderr == "osilp: demo: the number of arrivals must be at least 1 (got 0).\n"
+    assert done.stderr == f"osilp: {sentence}\n"
+    assert done.stdout == ""
 
 
-def test_version_and_help():
+def test_debug_shows_where(folder):
+    done = run("solve", "nowhere.py", "--debug", cwd=folder)
+    assert done.returncode == 1
+    assert "Traceback (most recent call last)" in done.stderr
+
+
+def test_usage_version_and_help():
     assert run("--version").stdout.startswith("osilp_pyomo 0.")
-    assert "demo" in run("--help").stdout
+    assert run().returncode == 2
+    text = run("--help").stdout
+    for word in ("demo", "solve", "compare", "reproduce", "Exit codes"):
+        assert word in text
+    for command in ("demo", "solve", "compare", "reproduce"):
+        assert "--json" in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "found"),
+    [
+        ("Resolve", POLICIES, "Resolve(exact=False, growth=1.3, caution=2.0)"),
+        ("MirrorDescent('entropy', target='remaining')", POLICIES,
+         "MirrorDescent(potential='entropy', target='remaining', step=1.0, scale='free')"),
+        ("Midpoint([3, 4])", GRIDS, "Midpoint(count=[3, 4])"), ("Hat(7)", BASES, "Hat(count=7)"),
+    ],
+)  # fmt: skip
+def test_what_is_written_is_made(text, known, found):
+    assert repr(made(text, known, "thing")) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Resolve(", "policy 'Resolve(' cannot be read; write it like Resolve(exact=True), with plain numbers and texts only."),
+        ("Resolve(__import__('os').system('true'))",
+         "policy 'Resolve(__import__('os').system('true'))' cannot be read; write it like Resolve(exact=True), with plain "
+         "numbers and texts only."),
+        ("Resolve(growth=99)", "Resolve: growth must lie in (1, 10] (got 99)."),
+        ("Resolve(speed=9)", "policy 'Resolve(speed=9)': Resolve.__init__() got an unexpected keyword argument 'speed'."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made_is_said(text, sentence):
+    with pytest.raises(OptionError) as refused:
+        made(text, POLICIES, "policy")
+    assert str(refused.value) == sentence

@@ -1,0 +1,121 @@
+"""Pictures: real figures of real studies, readable without colour; nothing else knows matplotlib."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+from study_inputs import POLICIES, packing_program
+
+import osilp_pyomo as osilp
+from osilp_pyomo.displays import DISPLAYS, RegretDisplay, _styles, svg_of
+from osilp_pyomo.errors import DataError, OptionError
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def study():
+    return osilp.compare(
+        packing_program(60), [*POLICIES, osilp.SimpleGD()], order="iid", trials=3, horizons=[30, 60, 120],
+        guards=["none", "pointwise"],
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("what", DISPLAYS)
+def test_each_picture_has_names_and_units_on_its_axes(study, what):
+    figure = study.plot(what)
+    drawn = [ax for ax in figure.axes if ax.axison]
+    assert drawn
+    for ax in drawn:
+        assert ax.lines or ax.collections
+        assert ax.get_ylabel() or what == "budget"
+    labels = {ax.get_xlabel() for ax in drawn} - {""}
+    wanted = {"regret": "arrivals T", "overrun": "arrivals T", "violation": "u", "price": "u", "budget": "arrivals t",
+              "bracket": "iteration"}  # fmt: skip
+    assert labels == {wanted[what]}
+
+
+def test_all_pictures_below_each_other(study):
+    figure = study.plot()
+    assert [part.get_suptitle() for part in figure.subfigs] == [kind.title for kind in DISPLAYS.values()]
+
+
+def test_regret_is_drawn_with_its_interval(study):
+    display = RegretDisplay.from_study(study)
+    assert set(display.frame["title"]) == {"regret against R*_T", "regret against R*_Phi"}
+    summary = study.summary()
+    one = display.frame[
+        (display.frame["measure"] == "relative_regret_exchange") & (display.frame["policy"] == "Resolve")
+    ]
+    drawn = one.set_index(["horizon", "points", "policy", "guard"])[["mean", "low", "high"]]
+    pd.testing.assert_frame_equal(
+        drawn, 100 * summary.loc[drawn.index, "relative_regret_exchange"], check_names=False, check_column_type=False
+    )
+
+
+def test_one_horizon_is_drawn_by_policy():
+    study = osilp.compare(packing_program(30), POLICIES, order="permutation", trials=2)
+    (ax, _) = study.plot("regret").axes
+    assert [text.get_text() for text in ax.get_yticklabels()] == [
+        "MirrorDescent, guard pointwise", "Resolve, guard pointwise",
+    ]  # fmt: skip
+
+
+def test_lines_differ_without_colour():
+    seen = [(str(style["linestyle"]), style["marker"]) for style, _ in zip(_styles(), range(40), strict=False)]
+    assert len(set(seen)) == 40
+
+
+def test_a_picture_is_the_same_every_time_and_real_svg(study):
+    one, other = (svg_of(RegretDisplay.from_study(study)) for _ in range(2))
+    assert one == other
+    assert ElementTree.fromstring(one).tag.endswith("svg")
+
+
+def test_what_cannot_be_drawn_is_said(study):
+    with pytest.raises(OptionError) as refused:
+        study.plot("luck")
+    assert str(refused.value) == (
+        "plot: what must be one of 'regret', 'overrun', 'violation', 'price', 'budget', 'bracket' (got 'luck')."
+    )
+    empty = osilp.Study(
+        study.settings, {name: pd.DataFrame() for name in ("runs", "rows", "offline", "paths", "curves", "iterations")}
+    )
+    with pytest.raises(DataError) as refused:
+        empty.plot("price")
+    assert str(refused.value) == ("PriceDisplay: there is nothing to draw, for no trial that shows it is finished.")
+
+
+def test_without_matplotlib_everything_but_pictures_works(tmp_path):
+    script = """
+import sys
+sys.modules["matplotlib"] = None
+sys.path.insert(0, sys.argv[1])
+from study_inputs import *
+study = osilp.compare(packing_program(20), POLICIES)
+print(study)
+study.to_html(sys.argv[2], pictures=False)
+for ask in (study.plot, lambda: study.to_html(sys.argv[2] + "2")):
+    try:
+        ask()
+    except osilp.errors.MissingPackageError as error:
+        print(error)
+"""
+    from pathlib import Path
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path / "page.html")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = "Pictures need matplotlib, which is not installed; pip install 'osilp-pyomo[plot]', or leave them out."
+    assert done.stdout.count(text) == 2
+    assert "<figure>" not in (tmp_path / "page.html").read_text()

@@ -5,7 +5,7 @@ index, and solves it: exactly over the continuum, on a grid, or projected on tes
 compiled into a controller that meets arrivals one by one and decides at once.
 """
 
-from osilp_pyomo import errors, plugins, testing
+from osilp_pyomo import displays, errors, plugins, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
 from osilp_pyomo.components import SemiInfiniteConstraint
@@ -62,6 +62,7 @@ __all__ = [
     "__version__",
     "compare",
     "compile_online",
+    "displays",
     "errors",
     "load_controller",
     "load_study",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 import pyomo.environ as pyo
-from tqdm import tqdm
 
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.methods import by_exchange, by_grid, by_projection
+from osilp_pyomo.progress import IterationReporter
 from osilp_pyomo.results import Result
 from osilp_pyomo.tracing import trace_model
 
@@ -99,7 +98,7 @@ def solve(
     if not model.is_constructed():
         raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
     traced = trace_model(model)
-    with _Reporter(method, tee, progress) as report:
+    with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report)
         if method == "exchange":
             solved = by_exchange(traced.problem, options, fix_integers)
@@ -113,30 +112,3 @@ def solve(
     if tee:
         print(result)
     return result
-
-
-class _Reporter:
-    """Shows iterations: lines with ``tee``, else a progress bar once it takes long."""
-
-    def __init__(self, method: str, tee: bool, progress: bool) -> None:
-        self._tee = tee
-        # disable=None: no bar where standard error is not a terminal.
-        self._bar = tqdm(desc=method, unit=" iterations", delay=2, disable=None if progress and not tee else True)
-
-    def __enter__(self) -> Callable[[dict[str, Any]], None]:
-        return self._line if self._tee else self._advance
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def _line(self, record: dict[str, Any]) -> None:
-        if record["iteration"] == 1:
-            print(f"{'iteration':>9} {'bound':>16} {'violation':>10} {'rows':>6} {'added':>6} {'seconds':>8}")
-        print(
-            f"{record['iteration']:>9} {record['bound']:>16.9g} {record['violation']:>10.2e} {record['rows']:>6} "
-            f"{record['added']:>6} {record['seconds']:>8.2f}"
-        )
-
-    def _advance(self, record: dict[str, Any]) -> None:
-        self._bar.set_postfix_str(f"violation {record['violation']:.1e}", refresh=False)
-        self._bar.update()

@@ -11,6 +11,7 @@ import pandas as pd
 from osilp_pyomo.claims import Claim, all_claims
 from osilp_pyomo.displays import OverrunDisplay, RegretDisplay, svg_of
 from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, table
+from osilp_pyomo.progress import tracked
 from osilp_pyomo.reproduction import KINDS, Experiment, least_stage, paper_policies
 from osilp_pyomo.studies import Study
 
@@ -82,7 +83,7 @@ def _parts(
     for number, claim in enumerate(claims, 1):
         yield from _claim(number, claim)
     yield heading("The figures")
-    for experiment in experiments:
+    for experiment in tracked(experiments, True, "pictures"):
         study = studies[experiment.name]
         yield heading(experiment.title, 3)
         for text in study.doubts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -169,8 +170,9 @@ def _named(policies: Sequence[Any]) -> dict[str, Any]:
 def _text(policy: Any) -> str:
     """A policy with the arguments that are not at their defaults."""
     arguments = described(policy)["arguments"] if isinstance(policy, Policy) else None
-    if not arguments:
-        return repr(policy)
+    if arguments is None:
+        text = _without_address(repr(policy))
+        return type(policy).__name__ if text.startswith("<") else text
     defaults = {name: field.default for name, field in type(policy).__dataclass_fields__.items()}
     told = [f"{name}={value!r}" for name, value in arguments.items() if value != defaults.get(name)]
     return f"{type(policy).__name__}({', '.join(told)})" if told else type(policy).__name__
@@ -181,10 +183,8 @@ def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
     program = plan.program
     under: dict[tuple[str, str], list[str]] = {}
     for entrant in plan.entrants:
-        # Where something in memory has no text of its own, its address must not tell two calls apart.
-        text = re.sub(r" at 0x[0-9a-f]+", "", repr(entrant.policy))
-        under.setdefault((entrant.name, text), []).append(entrant.guard)
-    sampler = None if plan.sampler is None else getattr(plan.sampler, "__qualname__", repr(type(plan.sampler)))
+        under.setdefault((entrant.name, _without_address(repr(entrant.policy))), []).append(entrant.guard)
+    sampler = plan.sampler if plan.sampler is None or hasattr(plan.sampler, "__qualname__") else type(plan.sampler)
     return {
         "program": program.fingerprint,
         "model": formulas(program),
@@ -192,7 +192,8 @@ def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
         "policies": [[name, text, ", ".join(guards)] for (name, text), guards in under.items()],
         "guards": list(dict.fromkeys(entrant.guard for entrant in plan.entrants)),
         "order": plan.order,
-        "sampler": sampler,
+        "sampler": None if sampler is None else sampler.__qualname__,
+        "sampler_source": None if sampler is None else _source(sampler),
         "data": None if plan.source is None else _digest(plan.source),
         "arrivals": None if plan.source is None else len(plan.source),
         "trials": trials,
@@ -212,6 +213,19 @@ def _grid_text(grid: Any) -> str:
     if isinstance(grid, list | tuple | np.ndarray):
         return f"{len(grid)} points {hashlib.sha256(np.ascontiguousarray(grid).tobytes()).hexdigest()[:12]}"
     return repr(grid)
+
+
+def _without_address(text: str) -> str:
+    """Where something in memory has no text of its own, its address must not tell two calls apart."""
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _source(function: Any) -> str | None:
+    """What tells a sampler from one of the same name, where its source can be read."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:12]
+    except (OSError, TypeError):
+        return None
 
 
 def _digest(arrivals: Arrivals) -> str:

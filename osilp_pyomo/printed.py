@@ -61,7 +61,7 @@ class PrintedTwoStage(Policy):
 
     def start(self, setting: Setting) -> State:
         vectors = {name: np.zeros(setting.size) for name in ("dual", "learner", "centre", "sum")}
-        return {**vectors, "largest": np.zeros(1)}
+        return {**vectors, "largest": np.zeros(1), "refining": np.zeros(1)}
 
     def price(self, state: State, setting: Setting) -> FloatArray:
         return state["dual"]
@@ -76,7 +76,7 @@ class PrintedTwoStage(Policy):
         size = reward / (scale * max(float(setting.budget.min()), 1e-300))
         levels = int(np.ceil(np.log(max(size * setting.horizon, np.e))))
         level, place = divmod(seen.t, self.per_level)
-        if level >= levels:
+        if state["refining"][0]:
             return {**state, "dual": self._moved(state["dual"], gradient / setting.horizon, setting)}
         dual = self._moved(state["dual"], gradient / np.log(max(setting.horizon, 2)), setting)
         step, radius = size / (3 * reward**2) / 2**level, size / 2**level
@@ -86,7 +86,8 @@ class PrintedTwoStage(Policy):
         if place + 1 < self.per_level:
             return {**state, "dual": dual, "learner": learner, "sum": total}
         average = total / self.per_level
-        dual = average if level + 1 == levels else dual
+        if level + 1 >= levels:
+            return {**state, "dual": average, "refining": np.ones(1)}
         return {**state, "dual": dual, "learner": average, "centre": average, "sum": np.zeros(setting.size)}
 
     def _moved(self, dual: FloatArray, step: FloatArray, setting: Setting) -> FloatArray:

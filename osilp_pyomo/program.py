@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
@@ -24,6 +23,7 @@ from osilp_pyomo.laying import lay_out
 from osilp_pyomo.merging import merge_equal, share_out
 from osilp_pyomo.methods import by_exchange, by_grid, by_projection
 from osilp_pyomo.policies import Policy
+from osilp_pyomo.progress import IterationReporter, bar
 from osilp_pyomo.results import Result
 from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
@@ -32,6 +32,8 @@ from osilp_pyomo.warm import warm_dual
 
 BUDGETS = ("per_arrival", "total")
 OFFLINE = ("exchange", "discretized", "projected")
+# Iterations of exchange after which it is given up.
+_ITERATIONS = 500
 
 
 class OnlineProgram(CompiledStages):
@@ -184,9 +186,7 @@ class OnlineProgram(CompiledStages):
         controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
         block = len(arrivals) if projected is not None else self.evaluator.block
         wanted, taken, reasons, rewards = [], [], [], []
-        with tqdm(
-            total=len(arrivals), desc="replay", unit=" arrivals", delay=2, disable=None if progress else True
-        ) as bar:
+        with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
             for start in range(0, len(arrivals), block):
                 part = arrivals.part(slice(start, start + block))
                 batch = self.evaluator.batch(part) if projected is None else projected
@@ -195,7 +195,7 @@ class OnlineProgram(CompiledStages):
                 taken.append(outcome.taken)
                 reasons.append(outcome.reasons)
                 rewards.append(reward)
-                bar.update(len(batch))
+                shown.update(len(batch))
         frames = (
             self.decision_frame(np.concatenate(taken), arrivals.index),
             self.decision_frame(np.concatenate(wanted), arrivals.index),
@@ -251,6 +251,7 @@ class OnlineProgram(CompiledStages):
         profiles: Mapping[str, Any] | None = None,
         tolerance: float = 1e-9,
         time_limit: float | None = None,
+        progress: bool = True,
     ) -> Result:
         """The offline optimum of arrivals, all known at once, without building a Pyomo model of them.
 
@@ -263,7 +264,7 @@ class OnlineProgram(CompiledStages):
             functions, which are bounds. Convex stages know no "discretized".
         profiles : dict, optional
             Curves of Profiles.
-        tolerance, time_limit
+        tolerance, time_limit, progress
             As in :func:`osilp_pyomo.solve`.
 
         Returns
@@ -278,7 +279,6 @@ class OnlineProgram(CompiledStages):
         arrivals = self.arrivals(data, profiles)
         if not len(arrivals):
             raise DataError("solve_offline: there are no arrivals.")
-        options = ExchangeOptions(tolerance, 500, time_limit, lambda record: None)
         if not self.template.linear:
             if method == "discretized":
                 raise OptionError(
@@ -288,11 +288,13 @@ class OnlineProgram(CompiledStages):
             return solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
         merged = merge_equal(arrivals, self.template)
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
-        if method == "exchange":
-            solved = by_exchange(problem, options)
-        elif method == "discretized":
-            solved = by_grid(problem, self.evaluator.grids, options)
-        else:
-            solved = by_projection(problem, self.evaluator.functionals, options)
+        with IterationReporter(method, False, progress) as report:
+            options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report)
+            if method == "exchange":
+                solved = by_exchange(problem, options)
+            elif method == "discretized":
+                solved = by_grid(problem, self.evaluator.grids, options)
+            else:
+                solved = by_projection(problem, self.evaluator.functionals, options)
         result = result_of(problem, method, solved, time.monotonic() - started)
         return share_out(result, merged, self.template, arrivals.index)

@@ -10,6 +10,7 @@ import pandas as pd
 from osilp_pyomo.displays import displays_of, svg_of
 from osilp_pyomo.mathematics import model_mathml
 from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.progress import tracked
 from osilp_pyomo.runs import BENCHMARKS
 
 _GUARDS = {
@@ -19,12 +20,12 @@ _GUARDS = {
 }
 
 
-def study_page(study: Any, pictures: bool) -> str:
+def study_page(study: Any, pictures: bool, progress: bool) -> str:
     """The page of a study."""
-    return page("Online against offline on one model", _parts(study, pictures))
+    return page("Online against offline on one model", _parts(study, pictures, progress))
 
 
-def _parts(study: Any, pictures: bool) -> Iterator[str]:
+def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
     settings, measures = study.settings, study.measures
     yield heading("The model")
     yield model_mathml(settings["model"])
@@ -58,7 +59,7 @@ def _parts(study: Any, pictures: bool) -> Iterator[str]:
         yield table(_offline(study))
     if pictures:
         yield heading("Pictures")
-        for display in displays_of(study):
+        for display in tracked(list(displays_of(study)), progress, "pictures"):
             yield heading(display.title, 3)
             yield picture(svg_of(display), display.title, display.caption)
     yield heading("What every number means")

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
-from tqdm import tqdm
 
 from osilp_pyomo.bases import RBF
 from osilp_pyomo.components import SemiInfiniteConstraint
@@ -28,6 +27,7 @@ from osilp_pyomo.policies import AccelerateThenRefine, Greedy, MirrorDescent, Po
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.progress import bar
 from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.studies import Study, compare
 from osilp_pyomo.trials import FRAMES
@@ -154,9 +154,9 @@ def reproduce(
     studies = {}
     pool = process_pool(workers)
     try:
-        with tqdm(chosen, desc="experiments", disable=None if progress else True) as bar:
-            for experiment in bar:
-                bar.set_postfix_str(experiment.title, refresh=True)
+        with bar(progress, iterable=chosen, desc="experiments") as shown:
+            for experiment in shown:
+                shown.set_postfix_str(experiment.title, refresh=True)
                 studies[experiment.name] = run_experiment(experiment, trials, seed, pool, folder, progress)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

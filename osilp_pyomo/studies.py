@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from osilp_pyomo.displays import study_figure
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError, warn_user
@@ -19,6 +18,7 @@ from osilp_pyomo.measures import Measure, measures_for, summarize, written
 from osilp_pyomo.plans import make_plan, settings_of
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.progress import bar
 from osilp_pyomo.report import study_page
 from osilp_pyomo.runs import BENCHMARKS
 from osilp_pyomo.study_files import (
@@ -36,7 +36,7 @@ from osilp_pyomo.trials import FRAMES, Job, Records
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
 # Parts of a header that may change when a study goes on.
-_MAY_CHANGE = ("trials", "versions", "format")
+_MAY_CHANGE = ("trials", "versions", "format", "description")
 
 
 class StudyInterrupted(KeyboardInterrupt):
@@ -181,14 +181,14 @@ class Study:
         """
         return study_figure(self, what)
 
-    def to_html(self, path: Any, pictures: bool = True) -> Path:
+    def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
         """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
 
         ``pictures=False`` leaves the pictures out, which need matplotlib.
         """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(study_page(self, pictures), encoding="utf-8")
+        target.write_text(study_page(self, pictures, progress), encoding="utf-8")
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:
@@ -324,24 +324,22 @@ def compare(
     def study() -> Study:
         return Study(settings, {name: joined(parts) for name, parts in gathered.items()})
 
-    bar = tqdm(
-        total=len(jobs), initial=len(jobs) - len(left), desc="trials", delay=2, disable=None if progress else True
-    )
+    shown = bar(progress, total=len(jobs), initial=len(jobs) - len(left), desc="trials")
     try:
         # Where trials run in threads of this process, none must take another's limit on BLAS away.
-        with bar, threadpool_limits(1, user_api="blas"):
+        with shown, threadpool_limits(1, user_api="blas"):
             for job, records in run_all(plan, left, executor):
                 said += [record["text"] for record in records.pop("warnings")]
                 _keep(folder, job, records, gathered)
-                bar.update()
+                shown.update()
     except KeyboardInterrupt:
         where = "" if folder is None else f"; the same call goes on with them from '{folder}'"
         raise StudyInterrupted(study(), where) from None
-    for text in said:
-        warn_user(text, AccuracyWarning)
     made = study()
     if folder is not None:
         write_tables(folder, made._tables(), _format_of(folder))
+    for text in said:
+        warn_user(text, AccuracyWarning)
     return made
 
 

@@ -68,10 +68,9 @@ def read_header(folder: Path) -> dict[str, Any]:
 
 def write_trial(folder: Path, job: Job, records: Records) -> None:
     """Keep a finished trial."""
-    trials = folder / _TRIALS
-    trials.mkdir(parents=True, exist_ok=True)
-    name = f"{job.horizon}-{job.grid}-{job.trial}.json"
-    _at_once(trials / name, lambda path: path.write_text(json.dumps(records)))
+    path = _trial_path(folder, (job.horizon, job.grid, job.trial))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _at_once(path, lambda path: path.write_text(json.dumps(records)))
 
 
 def read_tables(folder: Path) -> Tables:
@@ -102,9 +101,9 @@ def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
             _at_once(folder / f"{name}.{file_format}", partial(write, index=False))
         for path in stale:
             path.unlink(missing_ok=True)
-    for path in (folder / _TRIALS).glob("*.json"):
-        path.unlink()
-    if (folder / _TRIALS).is_dir():
+    for job in set(_jobs_of(tables["runs"])):
+        _trial_path(folder, job).unlink(missing_ok=True)
+    if (folder / _TRIALS).is_dir() and not any((folder / _TRIALS).iterdir()):
         (folder / _TRIALS).rmdir()
 
 
@@ -114,6 +113,10 @@ def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if not kept:
         return pd.DataFrame()
     return pd.concat(kept).sort_values(list(_JOB), kind="stable").reset_index(drop=True)
+
+
+def _trial_path(folder: Path, job: tuple[int, int, int]) -> Path:
+    return folder / _TRIALS / f"{'-'.join(map(str, job))}.json"
 
 
 def _jobs_of(frame: pd.DataFrame) -> list[tuple[int, int, int]]:

@@ -169,7 +169,7 @@ class _Trial:
         return self.frames
 
     def _optimum(self, method: str) -> Result:
-        found = self.program.solve_offline(self.arrivals, method)
+        found = self.program.solve_offline(self.arrivals, method, progress=False)
         self.frames["offline"].append({
             **self.key, "benchmark": method, "status": found.status, "objective": found.objective,
             "bound": found.bound, "violation": _largest(found.violation) if found.answer is not None else np.nan,

@@ -97,9 +97,9 @@ def test_what_cannot_be_drawn_is_said(study):
 def test_without_matplotlib_everything_but_pictures_works(tmp_path):
     script = """
 import sys
-sys.modules["matplotlib"] = None
 sys.path.insert(0, sys.argv[1])
 from study_inputs import *
+sys.modules["matplotlib"] = None
 study = osilp.compare(packing_program(20), POLICIES)
 print(study)
 study.to_html(sys.argv[2], pictures=False)

@@ -4,7 +4,7 @@ import osilp_pyomo as osilp
 
 PUBLIC = {
     "AccelerateThenRefine", "FixedPrice", "GradientDescent", "Greedy", "MirrorDescent", "OnlineProgram", "Policy",
-    "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "load_controller",
+    "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve",

@@ -79,8 +79,7 @@ def two_stage_decisions(rewards, columns, limit, phi, per_level):
         gradient = use * x - d
         size = largest / d.min()
         levels = int(np.ceil(np.log(max(size * horizon, np.e))))
-        if level >= levels or refined:
-            refined = True
+        if refined:
             w = np.maximum(w + gradient / horizon, 0)
             continue
         w = np.maximum(w + gradient / np.log(horizon), 0)
@@ -92,8 +91,8 @@ def two_stage_decisions(rewards, columns, limit, phi, per_level):
         if len(points) == per_level:
             learner = centre = np.mean(points, axis=0)
             points, level = [], level + 1
-            if level == levels:
-                w = centre
+            if level >= levels:
+                w, refined = centre, True
     return decisions
 
 

@@ -429,6 +429,14 @@ def test_another_study_in_the_folder_is_refused(tmp_path):
         "call compare as it was called there."
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == before
+    osilp.compare(program, POLICIES, sampler=uniform_requests, path=tmp_path / "drawn")
+
+    def changed(rng, horizon):
+        return uniform_requests(rng, horizon)
+
+    changed.__qualname__ = "uniform_requests"
+    with pytest.raises(SavedStateError, match="its sampler_source differs"):
+        osilp.compare(program, POLICIES, sampler=changed, path=tmp_path / "drawn")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(SavedStateError) as refused:

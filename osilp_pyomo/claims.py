@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from osilp_pyomo.measures import CONFIDENCE, measures_for, summarize
+from osilp_pyomo.measures import measures_for, quantile, summarize
 from osilp_pyomo.studies import Study
 
 # The guards that the paper's algorithms have in its text: Algorithms 2 and Simple-GD none, Algorithm 5 its own.
@@ -101,7 +100,7 @@ class Evidence:
         apart = (pair[0] - pair[1]).to_numpy(dtype=float)
         if len(apart) < 2:
             return float(apart.mean()), np.inf
-        half = stats.t.ppf(0.5 + CONFIDENCE / 2, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
+        half = quantile(len(apart)) * apart.std(ddof=1) / np.sqrt(len(apart))
         return float(apart.mean()), float(half)
 
     def slope(self, entrant: tuple[str, str], measure: str) -> float:

@@ -28,7 +28,13 @@ def mathml(text: str) -> str:
 
 def model_mathml(model: Mapping[str, Any]) -> str:
     """The formulas of a model, as ``formulas(program)`` gives them, one below the other."""
-    offset = f"<mo>+</mo>{mathml(model['offset'])}" if model["offset"] != "0" else ""
+    offset = model["offset"]
+    if offset == "0":
+        offset = ""
+    elif offset.startswith("-"):
+        offset = f"<mo>&#x2212;</mo>{mathml(offset[1:])}"
+    else:
+        offset = f"<mo>+</mo>{mathml(offset)}"
     lines = [_line(model["sense"], f"{_sum(model['objective'])}{offset}")]
     word = "subject to"
     for row in model["rows"]:

@@ -174,7 +174,8 @@ def _text(policy: Any) -> str:
         text = _without_address(repr(policy))
         return type(policy).__name__ if text.startswith("<") else text
     defaults = {name: field.default for name, field in type(policy).__dataclass_fields__.items()}
-    told = [f"{name}={value!r}" for name, value in arguments.items() if value != defaults.get(name)]
+    changed = {name: value for name, value in arguments.items() if value != defaults.get(name)}
+    told = [value if isinstance(value, str) else f"{name}={value!r}" for name, value in changed.items()]
     return f"{type(policy).__name__}({', '.join(told)})" if told else type(policy).__name__
 
 

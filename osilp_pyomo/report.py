@@ -39,7 +39,10 @@ def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
         )
     )
     yield heading("What was run")
-    yield table(pd.DataFrame(settings["policies"], columns=["policy", "with its settings", "guards"]))
+    yield table(
+        pd.DataFrame(settings["policies"], columns=["policy", "with its settings", "guards"]),
+        wordy=["policy", "with its settings"],
+    )
     yield paragraph(_what_was_run(study))
     yield heading("Summary")
     if not study.complete:
@@ -50,10 +53,10 @@ def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
         yield paragraph(text, "note")
     if len(study.runs):
         yield paragraph("Means over trials with half the width of their 95 % intervals (Student's t).")
-        yield table(study.table())
+        yield table(study.table(), wordy=["policy"])
         rest = [measure.column for measure in measures if measure.title not in study.table().columns]
         yield heading("The other measures", 3)
-        yield table(study.table(rest))
+        yield table(study.table(rest), wordy=["policy"])
     if len(study.offline):
         yield heading("The offline benchmarks", 3)
         yield table(_offline(study))

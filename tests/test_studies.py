@@ -163,7 +163,7 @@ def test_policies_are_called_by_what_they_were_given():
         program, [osilp.Resolve(), osilp.Resolve(exact=True), osilp.MirrorDescent("entropy"), osilp.Resolve()]
     )
     assert study.runs["policy"].tolist() == [
-        "Resolve", "Resolve(exact=True)", "MirrorDescent(potential='entropy')", "Resolve (2)",
+        "Resolve", "Resolve(exact=True)", "MirrorDescent(entropy)", "Resolve (2)",
     ]  # fmt: skip
 
 

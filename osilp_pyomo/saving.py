@@ -1,4 +1,4 @@
-"""A controller on disk: arrays and plain text in one file, written at once or not at all, read without running code."""
+"""Files that are written at once or not at all; a controller in one of them, read without running code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,26 @@ FORMAT = 1
 
 def write_state(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a header and arrays; a reader finds the old file or the new one, whenever the machine stops."""
-    target = Path(path)
-    text = json.dumps({"format": FORMAT, **header})
-    handle, temporary = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.", suffix=".tmp")
+    named = {f"a:{name}": np.asarray(value) for name, value in arrays.items()}
+    text = np.array(json.dumps({"format": FORMAT, **header}))
+
+    def write(temporary: Path) -> None:
+        with open(temporary, "wb") as file:
+            np.savez(file, allow_pickle=False, header=text, **named)
+
+    write_at_once(Path(path), write)
+
+
+def write_at_once(target: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file so that a reader finds the old one or the new one, whenever the machine stops.
+
+    ``write(path)`` writes beside the target; what it wrote takes the target's place when it is on the disk.
+    """
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                allow_pickle=False,
-                header=np.array(text),
-                **{f"a:{name}": np.asarray(value) for name, value in arrays.items()},
-            )
-            file.flush()
+        write(Path(temporary))
+        with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:

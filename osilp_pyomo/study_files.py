@@ -7,9 +7,7 @@ are written and those files go. Whatever moment it is stopped at, the folder hol
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
+from osilp_pyomo.saving import write_at_once
 from osilp_pyomo.trials import FRAMES, Job, Records
 
 #: Raised when what is saved changes its meaning.
@@ -45,7 +44,7 @@ def check_file_format(file_format: str) -> None:
 def write_header(folder: Path, header: Mapping[str, Any]) -> None:
     """Write what a study is."""
     folder.mkdir(parents=True, exist_ok=True)
-    _at_once(folder / _HEADER, lambda path: path.write_text(json.dumps({"format": FORMAT, **header}, indent=1)))
+    write_at_once(folder / _HEADER, lambda path: path.write_text(json.dumps({"format": FORMAT, **header}, indent=1)))
 
 
 def read_header(folder: Path) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def write_trial(folder: Path, job: Job, records: Records) -> None:
     """Keep a finished trial."""
     path = _trial_path(folder, (job.horizon, job.grid, job.trial))
     path.parent.mkdir(parents=True, exist_ok=True)
-    _at_once(path, lambda path: path.write_text(json.dumps(records)))
+    write_at_once(path, lambda path: path.write_text(json.dumps(records)))
 
 
 def read_tables(folder: Path) -> Tables:
@@ -98,7 +97,7 @@ def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
         stale = [folder / f"{name}.{each}" for each in FILE_FORMATS if each != file_format or not len(frame)]
         if len(frame):
             write = frame.to_csv if file_format == "csv" else frame.to_parquet
-            _at_once(folder / f"{name}.{file_format}", partial(write, index=False))
+            write_at_once(folder / f"{name}.{file_format}", partial(write, index=False))
         for path in stale:
             path.unlink(missing_ok=True)
     for job in set(_jobs_of(tables["runs"])):
@@ -144,17 +143,3 @@ def _numbers(column: str, texts: list[str]) -> list[Any]:
         return texts
     kind = int if all(text.lstrip("-").isdigit() for text in texts) else float
     return [kind(text) if text else float("nan") for text in texts]
-
-
-def _at_once(target: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file so that a reader finds the old one or the new one, whenever the machine stops."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    os.close(handle)
-    try:
-        write(Path(temporary))
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -23,7 +23,7 @@ from osilp_pyomo.called import BASES, GRIDS, POLICIES, made, with_own
 from osilp_pyomo.claims import all_claims
 from osilp_pyomo.controller import GUARDS
 from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
-from osilp_pyomo.displays import can_draw
+from osilp_pyomo.drawing import can_draw
 from osilp_pyomo.errors import DataError, OptionError, OsilpError
 from osilp_pyomo.kernels import COMPILED
 from osilp_pyomo.model_files import load_module, model_of
@@ -274,7 +274,7 @@ def _add_reproduce(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("--trials", type=int, metavar="N", help="trials for each point (default 100, quick 10)")
     command.add_argument("--seed", type=int, default=0, help="same seed, same numbers (default 0)")
     command.add_argument("--workers", type=int, default=2, metavar="N", help="processes (default 2)")
-    command.add_argument("--out", default="osilp-paper", metavar="FOLDER", help="trials and page (osilp-paper)")
+    command.add_argument("--out", metavar="FOLDER", help="trials and page (default osilp-paper, or osilp-paper-quick)")
     command.set_defaults(run=_run_reproduce)
     return command
 
@@ -283,7 +283,7 @@ def _run_reproduce(chosen: argparse.Namespace) -> int:
     trials = (10 if chosen.quick else 100) if chosen.trials is None else chosen.trials
     whole_number(trials, "reproduce: trials")
     workers = whole_number(chosen.workers, "reproduce: workers")
-    folder = Path(chosen.out)
+    folder = Path(chosen.out or ("osilp-paper-quick" if chosen.quick else "osilp-paper"))
     figures = experiments(chosen.quick)
     if not COMPILED and not chosen.json:
         print(

@@ -1,177 +1,23 @@
-"""Pictures of studies; the only file that knows matplotlib, which is imported when something is drawn.
+"""Pictures of studies: what happened along the index and over time, and all pictures of a study together.
 
 A display holds what it draws as a frame, found once, and can be drawn often::
 
     display = RegretDisplay.from_study(study)
     display.frame
     display.plot()
-
-Lines differ in dash and marker and not only in colour, so that a picture can be read in black and white.
 """
 
 from __future__ import annotations
 
-import io
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
-from itertools import cycle, islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.errors import DataError, MissingPackageError, OptionError
-from osilp_pyomo.measures import measures_for, summarize
-
-# Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
-_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-# The numbers of colours, dashes and markers have no common divisor, so that hundreds of lines differ.
-_DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_WIDTH = 9.0
-
-
-@dataclass(frozen=True, eq=False)
-class Display(ABC):
-    """A picture: what it draws, and how its model is called.
-
-    ``frame`` is what is drawn; ``model`` the formulas of the model, whose names stand on the axes.
-    """
-
-    frame: pd.DataFrame
-    model: Mapping[str, Any]
-    title: ClassVar[str]
-    #: What the reader sees, in a sentence.
-    caption: ClassVar[str]
-
-    @classmethod
-    def from_study(cls, study: Any) -> Display:
-        """What there is to draw of a study."""
-        return cls(cls._frame(study), study.settings["model"])
-
-    @classmethod
-    @abstractmethod
-    def _frame(cls, study: Any) -> pd.DataFrame:
-        """What is drawn of a study; empty where there is nothing."""
-
-    @property
-    @abstractmethod
-    def height(self) -> float:
-        """Height in inches at a width of nine."""
-
-    @abstractmethod
-    def draw(self, figure: Any) -> None:
-        """Draw into a matplotlib Figure or SubFigure."""
-
-    def plot(self, figure: Any = None) -> Any:
-        """Draw; into a Figure or SubFigure, or a new one, which is given back."""
-        if not len(self.frame):
-            raise DataError(f"{type(self).__name__}: there is nothing to draw, for no trial that shows it is finished.")
-        if figure is None:
-            figure = _pyplot().figure(figsize=(_WIDTH, self.height), layout="constrained")
-        self.draw(figure)
-        return figure
-
-
-class SweepDisplay(Display):
-    """Means of some measures with their 95 % intervals: over T, over the points of the grid, or by policy."""
-
-    #: How the columns of the runs begin that are drawn.
-    columns: ClassVar[tuple[str, ...]]
-
-    @classmethod
-    def _frame(cls, study: Any) -> pd.DataFrame:
-        if not len(study.runs):
-            return pd.DataFrame()
-        measures = [each for each in measures_for(study.benchmarks) if each.column.startswith(cls.columns)]
-        summary = summarize(study.runs, measures)
-        parts = []
-        for measure in measures:
-            part = summary[measure.column] * (100 if measure.form == "percent" else 1)
-            named = part.assign(measure=measure.column, title=measure.title, unit=measure.unit.strip())
-            parts.append(named.reset_index())
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-    @property
-    def along(self) -> str | None:
-        """What is swept: a column that varies, or None."""
-        return next((name for name in ("horizon", "points") if len(set(self.frame[name])) > 1), None)
-
-    @property
-    def height(self) -> float:
-        if self.along is None:
-            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
-        return 3.3 * len(set(self.frame["guard"])) + 0.5
-
-    def draw(self, figure: Any) -> None:
-        measures = list(dict.fromkeys(self.frame["measure"]))
-        if self.along is None:
-            axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
-            for ax, measure in zip(axes, measures, strict=True):
-                self._draw_dots(ax, self.frame[self.frame["measure"] == measure])
-            return
-        guards = list(dict.fromkeys(self.frame["guard"]))
-        # A policy looks the same in every panel.
-        styles = dict(zip(dict.fromkeys(self.frame["policy"]), _styles(), strict=False))
-        axes = figure.subplots(len(guards), len(measures), squeeze=False, sharex=True)
-        for row, guard in zip(axes, guards, strict=True):
-            for ax, measure in zip(row, measures, strict=True):
-                chosen = (self.frame["measure"] == measure) & (self.frame["guard"] == guard)
-                self._draw_lines(ax, self.frame[chosen], styles)
-        for ax in axes[-1]:
-            ax.set_xlabel("arrivals T" if self.along == "horizon" else "points of the grid m")
-        _legend(figure, *axes[:, 0])
-
-    def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
-        labels = [f"{policy}, guard {guard}" for policy, guard in zip(part["policy"], part["guard"], strict=True)]
-        places = np.arange(len(part))[::-1]
-        spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
-        ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
-        ax.set_yticks(places, labels)
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_xlabel(_with_unit(part))
-        ax.grid(axis="x", alpha=0.3)
-
-    def _draw_lines(self, ax: Any, part: pd.DataFrame, styles: Mapping[str, Mapping[str, Any]]) -> None:
-        along = self.along
-        assert along is not None
-        for policy, own in part.groupby("policy", sort=False):
-            own, style = own.sort_values(along), styles[str(policy)]
-            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
-            ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.12, linewidth=0)
-        _scale_values(ax, part["mean"])
-        sizes = np.unique(part[along])
-        if sizes[-1] >= 8 * sizes[0]:
-            ax.set_xscale("log")
-        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30 if len(sizes) > 5 else 0)
-        ax.set_xticks([], minor=True)
-        ax.set_ylabel(_with_unit(part))
-        ax.set_title(f"guard {part['guard'].iloc[0]}", fontsize="medium")
-        ax.grid(alpha=0.3)
-
-
-class RegretDisplay(SweepDisplay):
-    """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy."""
-
-    title = "Regret"
-    caption = (
-        "Mean over trials of how much less a policy earned than the benchmark, as a share of it, with 95 % intervals. "
-        "Below zero it earned more than a point that keeps all rows could: look at its violation."
-    )
-    columns = ("relative_regret_",)
-
-
-class OverrunDisplay(SweepDisplay):
-    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way."""
-
-    title = "Violation"
-    caption = (
-        "Mean over trials of the largest overrun at a single point, as a share of its limit, and of the paper's v, "
-        "which averages over the index and can read zero while points are overrun."
-    )
-    columns = ("relative_violation", "test_violation")
+from osilp_pyomo.drawing import Display, legend, new_figure, styles
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay
 
 
 class ViolationDisplay(Display):
@@ -208,7 +54,7 @@ class ViolationDisplay(Display):
         axes = figure.subplots(len(self._panels), 1, squeeze=False)[:, 0]
         for ax, (row, kind, guard) in zip(axes, self._panels, strict=True):
             self._draw_row(ax, row, kind, guard)
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
 
     def _draw_row(self, ax: Any, row: str, kind: str, guard: str) -> None:
         part = self.frame[self.frame["row"] == row]
@@ -217,9 +63,9 @@ class ViolationDisplay(Display):
         uses = part[(part["kind"] == "use") & part["guard"].isin([guard, ""])]
         # An upper limit is overrun from below, a lower one from above.
         below = kind == "lower limit" or (kind == "limit" and _side_of(self.model, row) == ">=")
-        styles = _styles()
+        looks = styles()
         for policy, own in uses.groupby("policy", sort=False):
-            style = next(styles) if own["guard"].iloc[0] else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
+            style = next(looks) if own["guard"].iloc[0] else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
             style = {**style, "linestyle": ":" if policy == "offline, projected" else style["linestyle"]}
             style.pop("marker", None)
             excess = own["value"].to_numpy() - limit["value"].to_numpy()
@@ -275,7 +121,7 @@ class PriceDisplay(Display):
             self._draw_panel(ax, row, policy)
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
-        _legend(figure, axes[0, 0])
+        legend(figure, axes[0, 0])
 
     def _draw_panel(self, ax: Any, row: str, policy: str) -> None:
         part = self.frame[self.frame["row"] == row]
@@ -321,7 +167,7 @@ class BudgetDisplay(Display):
         axes = figure.subplots(1, len(guards), squeeze=False, sharey=True)[0]
         for ax, guard in zip(axes, guards, strict=True):
             part = self.frame[self.frame["guard"] == guard]
-            for style, (policy, own) in zip(_styles(), part.groupby("policy", sort=False), strict=False):
+            for style, (policy, own) in zip(styles(), part.groupby("policy", sort=False), strict=False):
                 own = own.sort_values("t")
                 ax.plot(own["t"], 100 * own["used"], label=policy, markevery=8, markersize=4, **style)
             last = int(part["t"].max())
@@ -331,7 +177,7 @@ class BudgetDisplay(Display):
             ax.set_title(f"guard {guard}", fontsize="medium")
             ax.grid(alpha=0.3)
         axes[0].set_ylabel("budget used, %")
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
 
 
 class BracketDisplay(Display):
@@ -391,7 +237,7 @@ def study_figure(study: Any, what: str | None) -> Any:
     displays = list(displays_of(study))
     if not displays:
         raise DataError("plot: no trial of this study is finished yet.")
-    figure = _pyplot().figure(figsize=(_WIDTH, sum(each.height + 0.4 for each in displays)), layout="constrained")
+    figure = new_figure(sum(each.height + 0.4 for each in displays))
     parts = figure.subfigures(len(displays), 1, height_ratios=[each.height + 0.4 for each in displays])
     for part, display in zip(np.atleast_1d(parts), displays, strict=True):
         part.suptitle(display.title)
@@ -405,66 +251,6 @@ def displays_of(study: Any) -> Iterator[Display]:
         display = kind.from_study(study)
         if len(display.frame):
             yield display
-
-
-def svg_of(display: Display) -> str:
-    """A display as SVG text, the same for the same display."""
-    _pyplot()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, display.height), layout="constrained")
-    display.plot(figure)
-    written = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "osilp_pyomo"}):
-        figure.savefig(written, format="svg", metadata={"Date": None})
-    return written.getvalue()
-
-
-def can_draw() -> bool:
-    """Whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingPackageError(
-            "Pictures need matplotlib, which is not installed; pip install 'osilp-pyomo[plot]', or leave them out."
-        ) from None
-    return pyplot
-
-
-def _styles() -> Iterator[dict[str, Any]]:
-    for colour, dash, marker in islice(zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS), strict=False), 100):
-        yield {"color": colour, "linestyle": dash, "marker": marker, "linewidth": 1.4}
-
-
-def _with_unit(part: pd.DataFrame) -> str:
-    title, unit = part["title"].iloc[0], part["unit"].iloc[0]
-    return f"{title}, {unit}" if unit else str(title)
-
-
-def _scale_values(ax: Any, values: pd.Series) -> None:
-    """Logarithms for what is positive and spans decades; with a straight piece around zero where it is not positive."""
-    sizes = np.abs(values[values != 0].to_numpy(dtype=float))
-    if not len(sizes) or not np.all(np.isfinite(sizes)) or sizes.max() < 30 * sizes.min():
-        ax.axhline(0, color="black", linewidth=0.8)
-    elif (values > 0).all():
-        ax.set_yscale("log")
-    else:
-        ax.axhline(0, color="black", linewidth=0.8)
-        if sizes.max() > 1000:
-            ax.set_yscale("symlog", linthresh=10.0)
-
-
-def _legend(figure: Any, *axes: Any) -> None:
-    found: dict[str, Any] = {}
-    for ax in axes:
-        found.update({label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)})
-    columns = min(4, max(1, len(found)))
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _first_grid_last_horizon(frame: pd.DataFrame) -> pd.DataFrame:

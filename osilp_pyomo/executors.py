@@ -7,18 +7,17 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from osilp_pyomo.errors import ExecutorError, OptionError
 from osilp_pyomo.trials import Job, Plan, Records, run_trial
 
-# The plan of this process, where it was started for one study, and what says that nobody wants its trials any more.
+# The plan of this process, where it was started for one study.
 _plan: Plan | None = None
-_over: Any = None
 
 
 def check_executor(executor: Any) -> None:
@@ -42,34 +41,37 @@ def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) ->
     if isinstance(executor, Executor):
         yield from _finished({executor.submit(_unpack_and_run, packed, job): job for job in jobs})
         return
-    over = multiprocessing.get_context("spawn").Event()
-    pool = process_pool(min(executor, max(1, len(jobs))), packed, over)
-    try:
+    with processes(min(executor, max(1, len(jobs))), packed) as pool:
         yield from _finished({pool.submit(_run_here, job): job for job in jobs})
-    except BrokenProcessPool:
-        raise ExecutorError(
-            "compare: a process died before its trial was done. A script that uses processes must start its work under "
-            "`if __name__ == '__main__':`; else the machine may have run out of memory. Finished trials are kept where "
-            "path= was given."
-        ) from None
+
+
+@contextmanager
+def processes(workers: int, packed: bytes | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Processes that studies can share, or that all have the packed plan of one; they end at once when it is left.
+
+    Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh. A trial that was cut off is run
+    again by whoever goes on with its study.
+    """
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    pool = ProcessPoolExecutor(workers, context, _begin_process, (packed, over))
+    try:
+        yield pool
     finally:
-        # Trials that have begun end by themselves, and nobody waits for them; those in the queue are passed over.
         over.set()
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def process_pool(workers: int, packed: bytes | None = None, over: Any = None) -> ProcessPoolExecutor:
-    """Processes that studies can share, or that all have the packed plan of one until that is over.
-
-    Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh.
-    """
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_process, (packed, over))
 
 
 def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BrokenExecutor:
+        raise ExecutorError(
+            "compare: a process died before its trial was done. A script that uses processes must start its work under "
+            "`if __name__ == '__main__':`; else the machine may have run out of memory. Finished trials are kept where "
+            "path= was given."
+        ) from None
     finally:
         for future in futures:
             future.cancel()
@@ -97,20 +99,20 @@ def _unpack_and_run(packed: bytes, job: Job) -> Records:
 
 
 def _begin_process(packed: bytes | None, over: Any) -> None:
-    """Settle a process of a study: it takes no interrupts of its own, and ends when its parent does."""
-    global _plan, _over
+    """Settle a process of a study: it takes no interrupts of its own, and ends with its parent or the study."""
+    global _plan
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    _plan, _over = None if packed is None else pickle.loads(packed), over
+    for wait in (over.wait, *(() if parent is None else (parent.join,))):
+        threading.Thread(target=_end_after, args=(wait,), daemon=True).start()
+    _plan = None if packed is None else pickle.loads(packed)
 
 
-def _end_with(parent: Any) -> None:
-    parent.join()
+def _end_after(wait: Callable[[], Any]) -> None:
+    wait()
     os._exit(1)
 
 
 def _run_here(job: Job) -> Records:
     assert _plan is not None
-    return {} if _over.is_set() else run_trial(_plan, job)
+    return run_trial(_plan, job)

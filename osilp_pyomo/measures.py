@@ -143,8 +143,8 @@ def quantile(count: ArrayLike) -> FloatArray:
 def summarize(runs: pd.DataFrame, measures: Sequence[Measure], keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """Mean over trials and its 95 % interval for each combination of keys.
 
-    The interval is that of Student's t distribution; it has no ends where there is one trial only, or where values are
-    missing.
+    The interval is that of Student's t distribution; it has no ends where there is one trial only, or where the value
+    of a trial is missing, as a regret is whose benchmark has no answer: the mean is then that of the others.
 
     Examples
     --------
@@ -160,7 +160,8 @@ def summarize(runs: pd.DataFrame, measures: Sequence[Measure], keys: Sequence[st
     for measure in measures:
         values = groups[measure.column]
         count, mean = values.count(), values.mean()
-        half: pd.Series = (values.std(ddof=1) * quantile(count) / np.sqrt(count)).where(count > 1)
+        half: pd.Series = values.std(ddof=1) * quantile(count) / np.sqrt(count)
+        half = half.where((count > 1) & (count == groups.size()))
         columns[measure.column, "mean"] = mean
         columns[measure.column, "low"] = mean - half
         columns[measure.column, "high"] = mean + half

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.policies import Policy, described
 from osilp_pyomo.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.templates import Arrivals
-from osilp_pyomo.trials import ORDERS, Entrant, Plan
+from osilp_pyomo.trials import ORDERS, Entrant, Job, Plan
 
 
 def make_plan(
@@ -179,13 +178,19 @@ def _text(policy: Any) -> str:
     return f"{type(policy).__name__}({', '.join(told)})" if told else type(policy).__name__
 
 
-def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
-    """What a study is, for the record: texts and numbers, with versions and seed."""
+def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
+    """What a study is, for the record: texts and numbers, with versions and seed.
+
+    With ``digest`` it tells the data of one study from those of another; a sampler is known by what it draws first.
+    """
     program = plan.program
     under: dict[tuple[str, str], list[str]] = {}
     for entrant in plan.entrants:
         under.setdefault((entrant.name, _without_address(repr(entrant.policy))), []).append(entrant.guard)
     sampler = plan.sampler if plan.sampler is None or hasattr(plan.sampler, "__qualname__") else type(plan.sampler)
+    first = plan.source
+    if digest and first is None:
+        first = plan.arrivals_for(Job(min(plan.horizons), 0, 0))
     return {
         "program": program.fingerprint,
         "model": formulas(program),
@@ -194,8 +199,7 @@ def settings_of(plan: Plan, trials: int) -> dict[str, Any]:
         "guards": list(dict.fromkeys(entrant.guard for entrant in plan.entrants)),
         "order": plan.order,
         "sampler": None if sampler is None else sampler.__qualname__,
-        "sampler_source": None if sampler is None else _source(sampler),
-        "data": None if plan.source is None else _digest(plan.source),
+        "data": None if first is None else _digest(first),
         "arrivals": None if plan.source is None else len(plan.source),
         "trials": trials,
         "horizons": list(plan.horizons),
@@ -219,14 +223,6 @@ def _grid_text(grid: Any) -> str:
 def _without_address(text: str) -> str:
     """Where something in memory has no text of its own, its address must not tell two calls apart."""
     return re.sub(r" at 0x[0-9a-f]+", "", text)
-
-
-def _source(function: Any) -> str | None:
-    """What tells a sampler from one of the same name, where its source can be read."""
-    try:
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:12]
-    except (OSError, TypeError):
-        return None
 
 
 def _digest(arrivals: Arrivals) -> str:

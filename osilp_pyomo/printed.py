@@ -32,8 +32,9 @@ class PrintedMirrorDescent(FirstOrder):
 class PrintedAccelerate(FirstOrder):
     """Algorithm 5 as printed: it never leaves its first stage, so that its dual takes steps of 1 / log T throughout.
 
-    The first stage has L J arrivals with J >= 1152 (C + D)^2 log(1/delta) / lambda^2, which is 1e5 and more on every
-    instance of the paper: larger than any T there. What decides in that stage is w_t, and not the learner.
+    The first stage has L J arrivals with J >= 1152 (C + D)^2 log(1/delta_hat) / lambda^2, which was larger than any T
+    of the paper on every instance drawn (``reproduction.least_stage``). What decides in that stage is w_t, and not the
+    learner.
     """
 
     points: int
@@ -52,8 +53,9 @@ class PrintedTwoStage(Policy):
     last level's average; both are halved from level to level. A level's average is over the points before its steps.
     The refine stage begins at the last average and takes steps of 1/T. r is the largest reward seen so far.
 
-    Not as printed: the refine stage's guard goes on with the budget that is left. Printed, it gets the whole budget
-    again, which is the same as no guard from then on.
+    Not as printed: the refine stage's guard goes on with the budget that is left (printed, it gets the whole budget
+    again, which is the same as no guard from then on), and a guard takes the part of an arrival that still fits
+    (printed: nothing).
     """
 
     points: int
@@ -81,7 +83,7 @@ class PrintedTwoStage(Policy):
         dual = self._moved(state["dual"], gradient / np.log(max(setting.horizon, 2)), setting)
         step, radius = size / (3 * reward**2) / 2**level, size / 2**level
         total = (state["sum"] if place else 0.0) + state["learner"]
-        learner = self._moved(state["learner"], step * gradient, setting)
+        learner = state["learner"] + self.points * step * gradient
         learner = _into_ball(learner, state["centre"], scale * radius, setting.floor)
         if place + 1 < self.per_level:
             return {**state, "dual": dual, "learner": learner, "sum": total}
@@ -95,8 +97,15 @@ class PrintedTwoStage(Policy):
 
 
 def _into_ball(dual: FloatArray, centre: FloatArray, radius: float, floor: FloatArray) -> FloatArray:
-    """A dual moved towards a centre that is no smaller than the floor, until it lies in the ball around it."""
-    distance = float(np.linalg.norm(dual - centre))
-    if distance <= radius:
-        return dual
-    return np.maximum(centre + radius / distance * (dual - centre), floor)
+    """The point of orthant and ball together that is nearest to a dual y: max(floor, (y + mu c) / (1 + mu))."""
+
+    def at(share: float) -> FloatArray:
+        return np.maximum(dual + share * (centre - dual), floor)
+
+    if np.linalg.norm(at(0.0) - centre) <= radius:
+        return at(0.0)
+    far, near = 0.0, 1.0
+    for _ in range(60):
+        middle = (far + near) / 2
+        far, near = (middle, near) if np.linalg.norm(at(middle) - centre) > radius else (far, middle)
+    return at(near)

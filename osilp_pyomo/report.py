@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from osilp_pyomo.displays import displays_of, svg_of
+from osilp_pyomo.displays import displays_of
+from osilp_pyomo.drawing import svg_of
 from osilp_pyomo.mathematics import model_mathml
 from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, preformatted, table
 from osilp_pyomo.progress import tracked
@@ -79,23 +80,24 @@ def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
     yield paragraph(f"Seed {settings['seed']}. {versions}. Program {settings['program'][:16]}.")
 
 
+def drawn_text(settings: Mapping[str, Any]) -> str:
+    """Where the arrivals of a trial come from, in words."""
+    how = {"given": "in their order", "permutation": "in random order", "iid": "drawn with replacement"}
+    if settings["sampler"] is None:
+        return f"{settings['arrivals']:,} arrivals {how[settings['order']]}"
+    drawn = f"drawn by {settings['sampler']}"
+    return drawn if settings["order"] == "given" else f"{drawn}, {how[settings['order']]}"
+
+
 def _what_was_run(study: Any) -> str:
     settings = study.settings
-    source = (
-        f"drawn anew in each trial by {settings['sampler']}"
-        if settings["sampler"]
-        else f"the {settings['arrivals']:,} arrivals that were given"
-    )
-    how = {
-        "given": "in their order", "permutation": "in an order drawn at random", "iid": "drawn with replacement",
-    }[settings["order"]]  # fmt: skip
     sizes = ", ".join(f"{size:,}" for size in settings["horizons"])
     grids = "; ".join(grid or "that of the program" for grid in settings["grids"])
     guards = "; ".join(f"{guard} ({_GUARDS[guard]})" for guard in settings["guards"])
     return (
-        f"{settings['trials']} trials for each number of arrivals T = {sizes}. Grid: {grids}. Arrivals: {source}, "
-        f"{how}. Every policy meets the same arrivals of a trial. Guard: {guards}. Where use can be negative, a guard "
-        "demands more than the benchmark, which keeps its rows at the end only."
+        f"{settings['trials']} trials for each number of arrivals T = {sizes}. Grid: {grids}. Arrivals: "
+        f"{drawn_text(settings)}. Every policy meets the same arrivals of a trial. Guard: {guards}. Where use can be "
+        "negative, a guard demands more than the benchmark, which keeps its rows at the end only."
     )
 
 

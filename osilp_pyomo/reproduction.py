@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
+from scipy.optimize import linprog
 
 from osilp_pyomo.bases import RBF
 from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.executors import process_pool
+from osilp_pyomo.executors import processes
 from osilp_pyomo.online import compile_online
 from osilp_pyomo.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
@@ -65,7 +66,7 @@ class Experiment:
 def experiments(quick: bool) -> list[Experiment]:
     """All figures of the section; fewer sizes and a shorter horizon beyond the paper's when it has to be quick."""
     horizons = (500, 1000, 2000, 5000, 7500) if quick else (250, 500, 1000, 2000, 5000, 10000, 20000)
-    rows = (100, 500, 2000) if quick else (50, 100, 250, 500, 1000, 2000, 4000)
+    rows = (100, 400, 2000) if quick else (50, 100, 250, 500, 1000, 2000, 4000)
     return [
         *(Experiment(f"{kind}-T", kind, "horizon", horizons, ROWS) for kind in KINDS),
         *(Experiment(f"{kind}-m", kind, "points", rows, ARRIVALS) for kind in KINDS),
@@ -123,13 +124,32 @@ def paper_program(kind: str, points: int, horizon: int, seed: int) -> OnlineProg
     return compile_online(m, stages=m.T, horizon=horizon, grid=knots, basis=RBF(10))
 
 
-def least_stage(kind: str, points: int, seed: int) -> float:
-    """What the printed J is at least with lambda = 1: 9 (C + D)^2, on a drawn instance with the printed Phi."""
-    program = paper_program(kind, points, ARRIVALS, seed)
-    data, profiles = PaperInput(kind, points)(np.random.default_rng(seed), SUPPORT)
-    use = points * np.abs(program.project(data, profiles).usage).max()
-    budget = points * program.evaluator.total.max() / ARRIVALS
-    return float(9 * (use + budget) ** 2)
+def least_stage(kind: str, points: int, seed: int) -> tuple[float, float]:
+    """What the printed J is at least on a drawn instance with the printed Phi, and the lambda behind it.
+
+    J >= 1152 (C + D)^2 log(1/delta_hat) / lambda^2. lambda, the constant of f(w) - f(w*) >= lambda |w - w*|, is at most
+    the smallest such ratio at sampled w; f(w) = d'w + mean(r - C w)+ is the sample's dual.
+    """
+    program, rng = paper_program(kind, points, ARRIVALS, seed), np.random.default_rng(seed)
+    data, profiles = PaperInput(kind, points)(rng, SUPPORT)
+    rewards, use = data["value"].to_numpy(), points * program.project(data, profiles).usage[:, 0]
+    budget = points * program.evaluator.total / ARRIVALS
+    count, size = use.shape
+    best = linprog(
+        np.concatenate([budget, np.full(count, 1 / count)]), A_ub=-np.hstack([use, np.eye(count)]), b_ub=-rewards
+    )
+    assert best.x is not None
+    dual = best.x[:size]
+    away = dual * rng.uniform(0, 2, (4000, size)) + rng.exponential(dual.max() + 1e-9, (4000, size)) * rng.choice(
+        [0.0, 1e-3, 1e-2, 0.1], (4000, 1)
+    )
+    values = away @ budget + np.maximum(rewards - away @ use.T, 0).mean(axis=1)
+    distances = np.linalg.norm(away - dual, axis=1)
+    sharpness = float(((values - best.fun)[distances > 0] / distances[distances > 0]).min())
+    scale = float(np.abs(rewards).max() / budget.min())
+    levels = max(1.0, np.ceil(np.log(max(scale * ARRIVALS, np.e))))
+    widest = float((np.abs(use).max() + budget.max()) ** 2)
+    return sharpness, 1152 * widest * float(np.log(levels / 0.1)) / sharpness**2
 
 
 def paper_policies(points: int) -> dict[str, tuple[Policy, tuple[str, ...]]]:
@@ -152,14 +172,10 @@ def reproduce(
 ) -> dict[str, Study]:
     """Run experiments; a folder that holds some of their trials goes on with the rest."""
     studies = {}
-    pool = process_pool(workers)
-    try:
-        with bar(progress, iterable=chosen, desc="experiments") as shown:
-            for experiment in shown:
-                shown.set_postfix_str(experiment.title, refresh=True)
-                studies[experiment.name] = run_experiment(experiment, trials, seed, pool, folder, progress)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with processes(workers) as pool, bar(progress, iterable=chosen, desc="experiments") as shown:
+        for experiment in shown:
+            shown.set_postfix_str(experiment.title, refresh=True)
+            studies[experiment.name] = run_experiment(experiment, trials, seed, pool, folder, progress)
     return studies
 
 

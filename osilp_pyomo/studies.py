@@ -19,11 +19,12 @@ from osilp_pyomo.plans import make_plan, settings_of
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.progress import bar
-from osilp_pyomo.report import study_page
+from osilp_pyomo.report import drawn_text, study_page
 from osilp_pyomo.runs import BENCHMARKS
 from osilp_pyomo.study_files import (
     Tables,
     check_file_format,
+    jobs_of,
     joined,
     read_header,
     read_tables,
@@ -100,7 +101,7 @@ class Study:
     @property
     def finished(self) -> int:
         """How many trials are finished."""
-        return len(_jobs_of(self.runs))
+        return len(set(jobs_of(self.runs)))
 
     @property
     def complete(self) -> bool:
@@ -143,7 +144,7 @@ class Study:
         settings = self.settings
         cut = "" if self.complete else f" ({self.finished} of {self.expected} are finished)"
         lines = [
-            f"{settings['trials']} trials{cut}, {_order_text(settings)}, seed {settings['seed']}; "
+            f"{settings['trials']} trials{cut}, {drawn_text(settings)}, seed {settings['seed']}; "
             f"T = {', '.join(map(str, settings['horizons']))}; means with 95 % intervals over trials",
         ]
         if not len(self.runs):
@@ -194,8 +195,10 @@ class Study:
     def save(self, path: Any, format: str = "csv") -> None:
         """Write the study into a folder: ``study.json`` and a table for each frame, CSV or Parquet."""
         check_file_format(format)
-        write_header(Path(path), self.settings)
-        write_tables(Path(path), self._tables(), format)
+        folder = Path(path)
+        _refuse_other(folder, self.settings)
+        write_tables(folder, self._tables(), format)
+        write_header(folder, self.settings)
 
     def _tables(self) -> Tables:
         return {name: getattr(self, name) for name in FRAMES}
@@ -312,11 +315,11 @@ def compare(
         grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
     )  # fmt: skip
     check_executor(executor)
-    settings = settings_of(plan, trials)
     folder = None if path is None else Path(path)
+    settings = settings_of(plan, trials, digest=folder is not None)
     tables = {name: pd.DataFrame() for name in FRAMES} if folder is None else _begin(folder, settings)
-    before = _jobs_of(tables["runs"])
-    jobs = plan.jobs(settings["trials"])
+    before = set(jobs_of(tables["runs"]))
+    jobs = plan.jobs(trials)
     left = [job for job in jobs if job not in before]
     gathered: dict[str, list[pd.DataFrame]] = {name: [frame] for name, frame in tables.items()}
     said: list[str] = []
@@ -343,13 +346,6 @@ def compare(
     return made
 
 
-def _jobs_of(runs: pd.DataFrame) -> set[Job]:
-    """The trials that runs belong to."""
-    if not len(runs):
-        return set()
-    return {Job(*key) for key in runs[["horizon", "grid", "trial"]].itertuples(index=False, name=None)}
-
-
 def _keep(folder: Path | None, job: Job, records: Records, gathered: dict[str, list[pd.DataFrame]]) -> None:
     if folder is not None:
         write_trial(folder, job, records)
@@ -364,17 +360,7 @@ def _format_of(folder: Path) -> str:
 
 def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
     """Begin a study in a folder, or go on with the same one."""
-    before = read_header(folder)
-    if not before and folder.exists() and any(folder.iterdir()):
-        raise SavedStateError(f"'{folder}' holds other files than a study; give path= a folder of its own.")
-    for name, value in settings.items():
-        there = before.get(name, value)
-        if name not in _MAY_CHANGE and there != value:
-            both = f" ({there!r} there, {value!r} here)" if len(repr(there)) + len(repr(value)) <= 120 else ""
-            raise SavedStateError(
-                f"'{folder}' holds another study: its {name} differs{both}; give path= another folder, or call compare "
-                "as it was called there."
-            )
+    _refuse_other(folder, settings)
     tables = read_tables(folder)
     if len(tables["runs"]):
         # Trials that are there stay, also where fewer are asked for now.
@@ -383,9 +369,20 @@ def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
     return tables
 
 
-def _order_text(settings: Mapping[str, Any]) -> str:
-    drawn = f"drawn by {settings['sampler']}" if settings["sampler"] else f"{settings['arrivals']} arrivals"
-    how = {
-        "given": "in their order", "permutation": "in random order", "iid": "drawn with replacement",
-    }[settings["order"]]  # fmt: skip
-    return f"{drawn} {how}" if settings["sampler"] is None or settings["order"] != "given" else drawn
+def _refuse_other(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds something else than this study."""
+    if folder.exists() and not folder.is_dir():
+        raise SavedStateError(f"'{folder}' is a file; a study needs a folder of its own.")
+    before = read_header(folder)
+    if not before and folder.exists() and any(folder.iterdir()):
+        raise SavedStateError(f"'{folder}' holds other files than a study; give path= a folder of its own.")
+    for name, value in settings.items():
+        there = before.get(name, value)
+        # What a sampler draws is not known of a study that was never kept while it ran.
+        unknown = name == "data" and (there is None or value is None)
+        if name not in _MAY_CHANGE and not unknown and there != value:
+            both = f" ({there!r} there, {value!r} here)" if len(repr(there)) + len(repr(value)) <= 120 else ""
+            raise SavedStateError(
+                f"'{folder}' holds another study: its {name} differs{both}; give path= another folder, or call compare "
+                "as it was called there."
+            )

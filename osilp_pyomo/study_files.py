@@ -67,7 +67,7 @@ def read_header(folder: Path) -> dict[str, Any]:
 
 def write_trial(folder: Path, job: Job, records: Records) -> None:
     """Keep a finished trial."""
-    path = _trial_path(folder, (job.horizon, job.grid, job.trial))
+    path = _trial_path(folder, job)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_at_once(path, lambda path: path.write_text(json.dumps(records)))
 
@@ -75,15 +75,20 @@ def write_trial(folder: Path, job: Job, records: Records) -> None:
 def read_tables(folder: Path) -> Tables:
     """Everything that is finished: the tables, and the trials that are not in them yet."""
     tables = {name: _read_table(folder, name) for name in FRAMES}
-    known = set(_jobs_of(tables["runs"]))
+    known = set(jobs_of(tables["runs"]))
     # Where writing was cut short, other tables may hold trials that the runs do not; those have files still.
-    added = {name: [frame[[job in known for job in _jobs_of(frame)]]] for name, frame in tables.items()}
+    added = {name: [frame[[job in known for job in jobs_of(frame)]]] for name, frame in tables.items()}
     for path in sorted((folder / _TRIALS).glob("*.json")):
-        horizon, grid, trial = map(int, path.stem.split("-"))
-        if (horizon, grid, trial) not in known:
-            records = json.loads(path.read_text())
+        if Job(*map(int, path.stem.split("-"))) not in known:
+            try:
+                records = json.loads(path.read_text())
+                frames = {name: pd.DataFrame(records[name]) for name in FRAMES}
+            except (ValueError, KeyError) as error:
+                raise SavedStateError(
+                    f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
+                ) from None
             for name in FRAMES:
-                added[name].append(pd.DataFrame(records[name]))
+                added[name].append(frames[name])
     return {name: joined(parts) for name, parts in added.items()}
 
 
@@ -100,7 +105,7 @@ def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
             write_at_once(folder / f"{name}.{file_format}", partial(write, index=False))
         for path in stale:
             path.unlink(missing_ok=True)
-    for job in set(_jobs_of(tables["runs"])):
+    for job in set(jobs_of(tables["runs"])):
         _trial_path(folder, job).unlink(missing_ok=True)
     if (folder / _TRIALS).is_dir() and not any((folder / _TRIALS).iterdir()):
         (folder / _TRIALS).rmdir()
@@ -114,12 +119,13 @@ def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(kept).sort_values(list(_JOB), kind="stable").reset_index(drop=True)
 
 
-def _trial_path(folder: Path, job: tuple[int, int, int]) -> Path:
-    return folder / _TRIALS / f"{'-'.join(map(str, job))}.json"
+def jobs_of(frame: pd.DataFrame) -> list[Job]:
+    """The trial that each row of a frame belongs to."""
+    return [Job(*key) for key in frame[list(_JOB)].itertuples(index=False, name=None)] if len(frame) else []
 
 
-def _jobs_of(frame: pd.DataFrame) -> list[tuple[int, int, int]]:
-    return list(frame[list(_JOB)].itertuples(index=False, name=None)) if len(frame) else []
+def _trial_path(folder: Path, job: Job) -> Path:
+    return folder / _TRIALS / f"{job.horizon}-{job.grid}-{job.trial}.json"
 
 
 def _read_table(folder: Path, name: str) -> pd.DataFrame:

@@ -8,7 +8,6 @@ Arrivals are evaluated and projected once for all policies.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo.batches import Batch
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import AccuracyWarning, DataError, OsilpError
+from osilp_pyomo.errors import DataError, OsilpError, collecting_warnings
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.prices import AtomicPrice, Price
 from osilp_pyomo.program import OnlineProgram
@@ -130,18 +130,14 @@ class Plan:
 def run_trial(plan: Plan, job: Job) -> Records:
     """Run one trial; the records of each frame, and under "warnings" what was said on the way."""
     # How many threads BLAS has here or elsewhere must not change a bit of the numbers.
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", AccuracyWarning)
+    with threadpool_limits(1, user_api="blas"), collecting_warnings() as said:
         try:
             records = _Trial(plan, job).records()
         except OsilpError as error:
             error.add_note(f"(trial {job.trial}, {job.horizon} arrivals)")
             raise
-    for each in caught:
-        if not issubclass(each.category, AccuracyWarning):
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    said = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AccuracyWarning))
-    records["warnings"] = [{"text": f"trial {job.trial}, {job.horizon} arrivals: {text}"} for text in said]
+    where = f"trial {job.trial}, {job.horizon} arrivals"
+    records["warnings"] = [{"text": f"{where}: {text}"} for text in dict.fromkeys(said)]
     return records
 
 
@@ -188,24 +184,25 @@ class _Trial:
         """Every entrant on the same arrivals, which are evaluated and projected once for all of them."""
         program, arrivals, plan = self.program, self.arrivals, self.plan
         # A first look compiles what is compiled, so that no step's time holds that.
-        self._meet(self._controllers(), arrivals.part(slice(0, 2)))
+        self._meet(self._controllers(), program.evaluator.batch(arrivals.part(slice(0, 2))))
         controllers = self._controllers()
         pieces: list[list[Any]] = [[] for _ in controllers]
         spent = np.zeros(len(controllers))
-        for start, stop, told, priced in self._segments():
-            found, seconds = self._meet(controllers, arrivals.part(slice(start, stop)))
+        for start, stop, priced in self._segments():
+            batch = program.evaluator.batch(arrivals.part(slice(start, stop)))
+            found, seconds = self._meet(controllers, batch)
             spent += seconds
             for kept, piece in zip(pieces, found, strict=True):
-                kept.append(piece)
-            if told:
-                for entrant, controller in zip(plan.entrants, controllers, strict=True):
-                    self._tell_path(entrant, controller)
+                used = program.evaluator.used(batch, piece[1]).cumsum(axis=0)
+                kept.append((*piece, used + kept[-1][4][-1] if kept else used))
             if priced:
                 for entrant, controller in zip(plan.entrants, controllers, strict=True):
                     self._tell_price(controller.price, entrant.name, entrant.guard, controller.t)
         runs = []
-        for controller, kept, taken_long in zip(controllers, pieces, spent.tolist(), strict=True):
-            wanted, taken, reasons, rewards = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        told = zip(plan.entrants, controllers, pieces, spent.tolist(), strict=True)
+        for entrant, controller, kept, taken_long in told:
+            wanted, taken, reasons, rewards, used = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+            self._tell_path(entrant, rewards, used)
             frames = program.decision_frame(taken, arrivals.index), program.decision_frame(wanted, arrivals.index)
             runs.append(Run(program.evaluator, controller, arrivals, frames, reasons, rewards, taken_long, False))
         return runs
@@ -218,8 +215,8 @@ class _Trial:
             for entrant in self.plan.entrants
         ]
 
-    def _meet(self, controllers: Sequence[Controller], part: Arrivals) -> tuple[list[Any], FloatArray]:
-        batch, found, seconds = self.program.evaluator.batch(part), [], []
+    def _meet(self, controllers: Sequence[Controller], batch: Batch) -> tuple[list[Any], FloatArray]:
+        found, seconds = [], []
         for controller in controllers:
             started = time.perf_counter()
             outcome, rewards = controller.meet(batch)
@@ -227,23 +224,28 @@ class _Trial:
             found.append((outcome.wanted, outcome.taken, outcome.reasons, rewards))
         return found, np.array(seconds)
 
-    def _segments(self) -> Iterator[tuple[int, int, bool, bool]]:
-        """Parts of the arrivals, cut so that a block stays small and paths and prices can be told at their moments."""
+    def _segments(self) -> Iterator[tuple[int, int, bool]]:
+        """Parts of the arrivals, as long as memory allows; in the first trial cut where prices are told."""
         count = self.job.horizon
-        moments = set(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int).tolist())
         priced = {max(1, round(share * count)) for share in _PRICED} if self.tells_curves else set()
-        cuts = sorted({*moments, *priced, *range(0, count, self.program.evaluator.block), count} - {0})
+        cuts = sorted({*priced, *range(0, count, self.program.evaluator.block), count} - {0})
         for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
-            yield start, stop, stop in moments, stop in priced
+            yield start, stop, stop in priced
 
     # -- records ---------------------------------------------------------------------------------------------
 
-    def _tell_path(self, entrant: Entrant, controller: Controller) -> None:
-        used = 1.0 - self._left(controller.projected_remaining)
-        self.frames["paths"].append({
-            **self.key, "policy": entrant.name, "guard": entrant.guard, "t": controller.t, "reward": controller.reward,
-            "used": float(used.mean()) if len(used) else np.nan, "most_used": float(used.max(initial=-np.inf)),
-        })  # fmt: skip
+    def _tell_path(self, entrant: Entrant, rewards: FloatArray, used: FloatArray) -> None:
+        """How a run went: what was earned, and the use (T, R) of the resources, after each arrival."""
+        count, earned = len(rewards), rewards.cumsum()
+        moments = np.unique(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int))[1:]
+        total = self.program.evaluator.total
+        for t in moments.tolist():
+            shares = used[t - 1][total > 0] / total[total > 0]
+            self.frames["paths"].append({
+                **self.key, "policy": entrant.name, "guard": entrant.guard, "t": t, "reward": float(earned[t - 1]),
+                "used": float(shares.mean()) if len(shares) else np.nan,
+                "most_used": float(shares.max(initial=-np.inf)),
+            })  # fmt: skip
 
     def _left(self, remaining: FloatArray) -> FloatArray:
         """Shares of the budgets > 0 that are left."""

@@ -19,6 +19,10 @@ def uniform_requests(rng, horizon):
     return pd.DataFrame({"value": rng.uniform(size=horizon), "place": rng.uniform(size=horizon)})
 
 
+def scaled_requests(scale, rng, horizon):
+    return pd.DataFrame({"value": scale * rng.uniform(size=horizon), "place": rng.uniform(size=horizon)})
+
+
 def few_requests(rng, horizon):
     """A support of five."""
     return uniform_requests(rng, 5)

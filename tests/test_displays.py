@@ -9,7 +9,8 @@ import pytest
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
-from osilp_pyomo.displays import DISPLAYS, RegretDisplay, _styles, svg_of
+from osilp_pyomo.displays import DISPLAYS, RegretDisplay
+from osilp_pyomo.drawing import styles, svg_of
 from osilp_pyomo.errors import DataError, OptionError
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -70,7 +71,7 @@ def test_one_horizon_is_drawn_by_policy():
 
 
 def test_lines_differ_without_colour():
-    seen = [(str(style["linestyle"]), style["marker"]) for style, _ in zip(_styles(), range(40), strict=False)]
+    seen = [(str(style["linestyle"]), style["marker"]) for style, _ in zip(styles(), range(40), strict=False)]
     assert len(set(seen)) == 40
 
 

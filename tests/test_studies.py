@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import packing, two_families
-from study_inputs import POLICIES, Told, few_requests, packing_program, same, steady, uniform_requests, values_of
+from study_inputs import (
+    POLICIES,
+    Told,
+    few_requests,
+    packing_program,
+    same,
+    scaled_requests,
+    steady,
+    uniform_requests,
+    values_of,
+)
 
 import osilp_pyomo as osilp
-from osilp_pyomo.errors import AccuracyWarning, DataError, ExecutorError, OptionError, SavedStateError
+from osilp_pyomo.errors import AccuracyWarning, DataError, ExecutorError, OptionError, SavedStateError, warn_user
 from osilp_pyomo.measures import Measure, summarize
 from osilp_pyomo.plans import make_plan
 from osilp_pyomo.study_files import read_tables, write_tables, write_trial
-from osilp_pyomo.trials import FRAMES, Job, run_trial
+from osilp_pyomo.trials import FRAMES, Job
 
 HERE = Path(__file__).parent
 
@@ -266,10 +277,37 @@ def test_a_benchmark_without_an_answer_is_said():
     assert "careful: projected ended with status 'infeasible'" in str(study)
 
 
-def test_inaccurate_benchmarks_warn_once_a_trial(recwarn):
-    records = {name: [] for name in FRAMES}
-    assert set(run_trial(plan_of(packing_program(10)), Job(10, 0, 0))) == {*records, "warnings"}
-    assert not [each for each in recwarn if issubclass(each.category, AccuracyWarning)]
+class Doubtful(osilp.Policy):
+    """A policy in whose runs something is less accurate than it should be."""
+
+    def start(self, setting):
+        warn_user("HiGHS was not sure", AccuracyWarning)
+        return {"dual": np.zeros(setting.size)}
+
+    def price(self, state, setting):
+        return state["dual"]
+
+    def learn(self, state, setting, seen):
+        return state
+
+
+def test_doubts_of_a_trial_are_told_once_with_its_number():
+    program = packing_program(10)
+    with pytest.warns(AccuracyWarning) as told:
+        osilp.compare(program, Doubtful(), order="iid", trials=2)
+    texts = [str(each.message) for each in told]
+    assert texts == [
+        "HiGHS was not sure", "trial 0, 10 arrivals: HiGHS was not sure", "trial 1, 10 arrivals: HiGHS was not sure",
+    ]  # fmt: skip
+
+
+def test_threads_leave_the_warnings_of_others_alone():
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        osilp.compare(packing_program(20), POLICIES, order="iid", trials=6, executor=pool)
+    assert warnings.filters == before
+    with pytest.warns(UserWarning, match="still heard"):
+        warnings.warn("still heard", UserWarning, stacklevel=1)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------
@@ -408,12 +446,13 @@ def test_a_study_goes_on_where_it_was_and_may_grow(tmp_path):
     program, log = packing_program(), Told(tmp_path / "log")
     whole = osilp.compare(program, POLICIES, sampler=Told(tmp_path / "other"), trials=5, seed=5)
     osilp.compare(program, POLICIES, sampler=log, trials=2, seed=5, path=tmp_path / "study")
-    assert len(log.calls()) == 2
+    # Two trials, and a first draw by which the study is known.
+    assert len(log.calls()) == 2 + 1
     grown = osilp.compare(program, POLICIES, sampler=log, trials=5, seed=5, path=tmp_path / "study")
-    assert len(log.calls()) == 5
+    assert len(log.calls()) == 5 + 2
     same(whole, grown)
     again = osilp.compare(program, POLICIES, sampler=log, trials=3, seed=5, path=tmp_path / "study")
-    assert len(log.calls()) == 5
+    assert len(log.calls()) == 5 + 3
     assert again.settings["trials"] == 5
     same(whole, again)
 
@@ -429,14 +468,9 @@ def test_another_study_in_the_folder_is_refused(tmp_path):
         "call compare as it was called there."
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == before
-    osilp.compare(program, POLICIES, sampler=uniform_requests, path=tmp_path / "drawn")
-
-    def changed(rng, horizon):
-        return uniform_requests(rng, horizon)
-
-    changed.__qualname__ = "uniform_requests"
-    with pytest.raises(SavedStateError, match="its sampler_source differs"):
-        osilp.compare(program, POLICIES, sampler=changed, path=tmp_path / "drawn")
+    osilp.compare(program, POLICIES, sampler=partial(scaled_requests, 1.0), path=tmp_path / "drawn")
+    with pytest.raises(SavedStateError, match="its data differs"):
+        osilp.compare(program, POLICIES, sampler=partial(scaled_requests, 9.0), path=tmp_path / "drawn")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(SavedStateError) as refused:
@@ -466,6 +500,45 @@ def test_tables_cut_short_between_two_writes_lose_and_repeat_nothing(tmp_path):
         pd.testing.assert_frame_equal(found[name], frame, check_exact=True)
 
 
+def test_fewer_trials_run_nothing_more(tmp_path):
+    program, log = packing_program(), Told(tmp_path / "log")
+    osilp.compare(program, POLICIES, sampler=log, trials=3, horizons=[60], seed=5, path=tmp_path / "study")
+    for path in (tmp_path / "study").glob("*.csv"):
+        frame = pd.read_csv(path)
+        frame[frame["trial"] != 1].to_csv(path, index=False)
+    calls = len(log.calls())
+    cut = osilp.compare(program, POLICIES, sampler=log, trials=1, horizons=[60], seed=5, path=tmp_path / "study")
+    assert len(log.calls()) == calls + 1
+    assert (cut.finished, cut.complete) == (2, False)
+
+
+def test_saving_over_another_study_is_refused_and_leftovers_are_not_adopted(tmp_path):
+    program = packing_program(20)
+    one, other = (osilp.compare(program, POLICIES, order="iid", trials=2, seed=seed) for seed in (0, 1))
+    one.save(tmp_path / "study")
+    with pytest.raises(SavedStateError, match="its seed differs"):
+        other.save(tmp_path / "study")
+    same(one, osilp.load_study(tmp_path / "study"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SavedStateError) as refused:
+        one.save(tmp_path / "file")
+    assert str(refused.value) == f"'{tmp_path / 'file'}' is a file; a study needs a folder of its own."
+
+
+def test_saved_files_can_be_read_by_those_who_may(tmp_path):
+    osilp.compare(packing_program(20), POLICIES).save(tmp_path / "study")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "study").iterdir()} == {0o666 & ~umask}
+
+
+def test_a_missing_value_leaves_no_interval():
+    runs = pd.DataFrame({"policy": ["a"] * 4, "reward": [1.0, 2.0, np.nan, 6.0]})
+    found = summarize(runs, [Measure("reward", "reward", "")], ["policy"])
+    assert found["reward", "mean"].iloc[0] == 3
+    assert np.isnan(found["reward", "low"].iloc[0])
+
+
 def test_damaged_files_are_named(tmp_path):
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(SavedStateError) as refused:
@@ -477,6 +550,14 @@ def test_damaged_files_are_named(tmp_path):
     assert str(refused.value) == (
         f"'{tmp_path}' was saved in another format than 1, which this version reads; use the one that saved it."
     )
+    osilp.compare(packing_program(20), POLICIES).save(tmp_path / "study")
+    (tmp_path / "study" / "trials").mkdir()
+    damaged = tmp_path / "study" / "trials" / "20-0-1.json"
+    damaged.write_text("{")
+    with pytest.raises(SavedStateError) as refused:
+        osilp.load_study(tmp_path / "study")
+    assert str(refused.value).startswith(f"'{damaged}' is damaged (JSONDecodeError: ")
+    assert str(refused.value).endswith("; remove it, and its trial is run again.")
 
 
 def start_long_study(folder, log, trials, seconds, workers):
@@ -525,11 +606,30 @@ def test_a_stopped_study_resumes_without_repeating_or_losing_a_trial(tmp_path, h
     _, said = last.communicate(timeout=90)
     assert last.returncode == 0, said
     same(whole, osilp.load_study(folder))
-    # A trial that was finished was never drawn again: at most one trial a worker was cut off at each stop.
+    # A trial that was finished was never drawn again: each of three calls draws the first one to know the study by, and
+    # at most one trial a worker was cut off at each stop.
     drawn = [line.split()[2] for line in Told(log).calls()]
     assert len(set(drawn)) == 8
-    assert len(drawn) - 8 <= 2 * max(1, workers)
+    assert len(drawn) - 8 - 3 <= 2 * max(1, workers)
     assert not list((folder).glob("trials/*"))
+
+
+def test_a_stopped_study_does_not_wait_for_its_processes(tmp_path):
+    folder = tmp_path / "study"
+    process = start_long_study(folder, tmp_path / "log", 4, 20, 2)
+    deadline = time.monotonic() + 60
+    while len(Told(tmp_path / "log").calls()) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    # The first draw, by which the study is known, takes its time too; then the two processes draw.
+    while len(Told(tmp_path / "log").calls()) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    stopped = time.monotonic()
+    process.communicate(timeout=60)
+    assert time.monotonic() - stopped < 15
 
 
 def test_an_interrupted_study_holds_what_it_has():

@@ -1,0 +1,116 @@
+"""What all pictures share; the only file that knows matplotlib, which is imported when something is drawn.
+
+Lines differ in dash and marker and not only in colour, so that a picture can be read in black and white.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import cycle, islice
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from osilp_pyomo.errors import DataError, MissingPackageError
+
+# Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# The numbers of colours, dashes and markers have no common divisor, so that hundreds of lines differ.
+_DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+WIDTH = 9.0
+
+
+@dataclass(frozen=True, eq=False)
+class Display(ABC):
+    """A picture: what it draws, and how its model is called.
+
+    ``frame`` is what is drawn; ``model`` the formulas of the model, whose names stand on the axes.
+    """
+
+    frame: pd.DataFrame
+    model: Mapping[str, Any]
+    title: ClassVar[str]
+    #: What the reader sees, in a sentence.
+    caption: ClassVar[str]
+
+    @classmethod
+    def from_study(cls, study: Any) -> Display:
+        """What there is to draw of a study."""
+        return cls(cls._frame(study), study.settings["model"])
+
+    @classmethod
+    @abstractmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        """What is drawn of a study; empty where there is nothing."""
+
+    @property
+    @abstractmethod
+    def height(self) -> float:
+        """Height in inches at a width of nine."""
+
+    @abstractmethod
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib Figure or SubFigure."""
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw; into a Figure or SubFigure, or a new one, which is given back."""
+        if not len(self.frame):
+            raise DataError(f"{type(self).__name__}: there is nothing to draw, for no trial that shows it is finished.")
+        if figure is None:
+            figure = new_figure(self.height)
+        self.draw(figure)
+        return figure
+
+
+def new_figure(height: float) -> Any:
+    """An empty figure of the usual width, which pyplot shows."""
+    return _pyplot().figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def svg_of(display: Display) -> str:
+    """A display as SVG text, the same for the same display."""
+    _pyplot()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, display.height), layout="constrained")
+    display.plot(figure)
+    written = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "osilp_pyomo"}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    return written.getvalue()
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingPackageError(
+            "Pictures need matplotlib, which is not installed; pip install 'osilp-pyomo[plot]', or leave them out."
+        ) from None
+    return pyplot
+
+
+def styles() -> Iterator[dict[str, Any]]:
+    """Styles of lines, as many as are asked for."""
+    for colour, dash, marker in islice(zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS), strict=False), 100):
+        yield {"color": colour, "linestyle": dash, "marker": marker, "linewidth": 1.4}
+
+
+def legend(figure: Any, *axes: Any) -> None:
+    """One legend below a figure for the lines of some of its axes."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        found.update({label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)})
+    columns = min(4, max(1, len(found)))
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)

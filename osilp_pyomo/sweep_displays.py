@@ -1,0 +1,129 @@
+"""Pictures of means with their intervals: over T, over the points of the grid, or by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.drawing import Display, legend, styles
+from osilp_pyomo.measures import measures_for, summarize
+
+
+class SweepDisplay(Display):
+    """Means of some measures with their 95 % intervals: over T, over the points of the grid, or by policy."""
+
+    #: How the columns of the runs begin that are drawn.
+    columns: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def _frame(cls, study: Any) -> pd.DataFrame:
+        if not len(study.runs):
+            return pd.DataFrame()
+        measures = [each for each in measures_for(study.benchmarks) if each.column.startswith(cls.columns)]
+        summary = summarize(study.runs, measures)
+        parts = []
+        for measure in measures:
+            part = summary[measure.column] * (100 if measure.form == "percent" else 1)
+            named = part.assign(measure=measure.column, title=measure.title, unit=measure.unit.strip())
+            parts.append(named.reset_index())
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    @property
+    def along(self) -> str | None:
+        """What is swept: a column that varies, or None."""
+        return next((name for name in ("horizon", "points") if len(set(self.frame[name])) > 1), None)
+
+    @property
+    def height(self) -> float:
+        if self.along is None:
+            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
+        return 3.3 * len(set(self.frame["guard"])) + 0.5
+
+    def draw(self, figure: Any) -> None:
+        measures = list(dict.fromkeys(self.frame["measure"]))
+        if self.along is None:
+            axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+            for ax, measure in zip(axes, measures, strict=True):
+                self._draw_dots(ax, self.frame[self.frame["measure"] == measure])
+            return
+        guards = list(dict.fromkeys(self.frame["guard"]))
+        # A policy looks the same in every panel.
+        looks = dict(zip(dict.fromkeys(self.frame["policy"]), styles(), strict=False))
+        axes = figure.subplots(len(guards), len(measures), squeeze=False, sharex=True)
+        for row, guard in zip(axes, guards, strict=True):
+            for ax, measure in zip(row, measures, strict=True):
+                chosen = (self.frame["measure"] == measure) & (self.frame["guard"] == guard)
+                self._draw_lines(ax, self.frame[chosen], looks)
+        for ax in axes[-1]:
+            ax.set_xlabel("arrivals T" if self.along == "horizon" else "points of the grid m")
+        legend(figure, *axes[:, 0])
+
+    def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
+        labels = [f"{policy}, guard {guard}" for policy, guard in zip(part["policy"], part["guard"], strict=True)]
+        places = np.arange(len(part))[::-1]
+        spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
+        ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
+        ax.set_yticks(places, labels)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_xlabel(_with_unit(part))
+        ax.grid(axis="x", alpha=0.3)
+
+    def _draw_lines(self, ax: Any, part: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]]) -> None:
+        along = self.along
+        assert along is not None
+        for policy, own in part.groupby("policy", sort=False):
+            own, style = own.sort_values(along), looks[str(policy)]
+            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
+            ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.12, linewidth=0)
+        _scale_values(ax, part["mean"])
+        sizes = np.unique(part[along])
+        if sizes[-1] >= 8 * sizes[0]:
+            ax.set_xscale("log")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30 if len(sizes) > 5 else 0)
+        ax.set_xticks([], minor=True)
+        ax.set_ylabel(_with_unit(part))
+        ax.set_title(f"guard {part['guard'].iloc[0]}", fontsize="medium")
+        ax.grid(alpha=0.3)
+
+
+class RegretDisplay(SweepDisplay):
+    """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy."""
+
+    title = "Regret"
+    caption = (
+        "Mean over trials of how much less a policy earned than the benchmark, as a share of it, with 95 % intervals. "
+        "Below zero it earned more than a point that keeps all rows could: look at its violation."
+    )
+    columns = ("relative_regret_",)
+
+
+class OverrunDisplay(SweepDisplay):
+    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way."""
+
+    title = "Violation"
+    caption = (
+        "Mean over trials of the largest overrun at a single point, as a share of its limit, and of the paper's v, "
+        "which averages over the index and can read zero while points are overrun."
+    )
+    columns = ("relative_violation", "test_violation")
+
+
+def _with_unit(part: pd.DataFrame) -> str:
+    title, unit = part["title"].iloc[0], part["unit"].iloc[0]
+    return f"{title}, {unit}" if unit else str(title)
+
+
+def _scale_values(ax: Any, values: pd.Series) -> None:
+    """Logarithms for what is positive and spans decades; with a straight piece around zero where it is not positive."""
+    sizes = np.abs(values[values != 0].to_numpy(dtype=float))
+    if not len(sizes) or not np.all(np.isfinite(sizes)) or sizes.max() < 30 * sizes.min():
+        ax.axhline(0, color="black", linewidth=0.8)
+    elif (values > 0).all():
+        ax.set_yscale("log")
+    else:
+        ax.axhline(0, color="black", linewidth=0.8)
+        if sizes.max() > 1000:
+            ax.set_yscale("symlog", linthresh=10.0)

@@ -39,7 +39,7 @@ def made(text: str, known: Mapping[str, Any], what: str) -> Any:
         name = call.func.id
         arguments = [ast.literal_eval(each) for each in call.args]
         named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError):
         raise OptionError(
             f"{what} '{text}' cannot be read; write it like {_example(known)}, with plain numbers and texts only."
         ) from None
@@ -47,12 +47,14 @@ def made(text: str, known: Mapping[str, Any], what: str) -> Any:
         raise OptionError(f"There is no {what} '{name}'; there are {', '.join(known)}.")
     found = known[name]
     if not callable(found):
+        if isinstance(node, ast.Call):
+            raise OptionError(f"{what} '{text}': '{name}' is made already and takes no arguments; write '{name}'.")
         return found
     try:
         return found(*arguments, **named)
     except OsilpError:
         raise
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise OptionError(f"{what} '{text}': {error}.") from None
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
 from osilp_pyomo.drawing import can_draw
 from osilp_pyomo.errors import DataError, OptionError, OsilpError
 from osilp_pyomo.kernels import COMPILED
-from osilp_pyomo.model_files import load_module, model_of
+from osilp_pyomo.model_files import UNNAMED, load_module, model_of
 from osilp_pyomo.offline import METHODS, solve
 from osilp_pyomo.online import compile_online
 from osilp_pyomo.paper_page import claims_table, write_paper_page
@@ -52,15 +53,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read our output has seen enough; nothing more is to be written to it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
-        notes = "".join(f" {note}" for note in getattr(error, "__notes__", ()))
-        print(f"osilp: {error}{notes}", file=sys.stderr)
-        return REFUSED
+        return _refuse(str(error), error)
     except KeyboardInterrupt as error:
         if chosen.debug:
             raise
         told = str(error) if isinstance(error, StudyInterrupted) else "stopped"
         print(f"osilp: {told}.", file=sys.stderr)
         return INTERRUPTED
+    except Exception as error:  # a sampler's or a policy's own, for instance
+        if chosen.debug:
+            raise
+        return _refuse(f"{type(error).__name__}: {error} (--debug shows where)", error)
+
+
+def _refuse(sentence: str, error: Exception) -> int:
+    notes = "".join(f" {note}" for note in getattr(error, "__notes__", ()))
+    print(f"osilp: {sentence}{notes}", file=sys.stderr)
+    return REFUSED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,7 +148,8 @@ def _add_solve(commands: Any) -> argparse.ArgumentParser:
 def _run_solve(chosen: argparse.Namespace) -> int:
     grid = None if chosen.grid is None else made(chosen.grid, GRIDS, "grid")
     basis = None if chosen.basis is None else made(chosen.basis, BASES, "basis")
-    model = model_of(load_module(chosen.file), chosen.file)
+    with _aside(chosen.json):
+        model = model_of(load_module(chosen.file), chosen.file)
     result = solve(
         model, chosen.method, grid=grid, basis=basis, tolerance=chosen.tolerance, time_limit=chosen.time_limit,
         load=False, tee=chosen.tee and not chosen.json,
@@ -206,15 +216,23 @@ def _add_compare(commands: Any) -> argparse.ArgumentParser:
 def _run_compare(chosen: argparse.Namespace) -> int:
     grid = None if chosen.grid is None else made(chosen.grid, GRIDS, "grid")
     basis = None if chosen.basis is None else made(chosen.basis, BASES, "basis")
-    module = load_module(chosen.file)
+    with _aside(chosen.json):
+        module = load_module(chosen.file)
     policies = [made(text, with_own(POLICIES, module), "policy") for text in chosen.policies]
     sampler = None
     if chosen.sampler is not None:
         sampler = getattr(module, chosen.sampler, None)
         if not callable(sampler):
             raise OptionError(f"'{chosen.file}' has no function '{chosen.sampler}' for --sampler.")
-    model = model_of(module, chosen.file)
-    stages = model.find_component(chosen.stages) if hasattr(model, "find_component") else None
+    own = [each for each in (sampler, *map(type, policies)) if getattr(each, "__module__", "") == module.__name__]
+    if own and chosen.workers is not None and module.__name__.startswith(UNNAMED):
+        raise OptionError(
+            f"--workers: other processes cannot import '{chosen.file}' by its name, and it holds a sampler or a "
+            "policy; call the file like a Python module, such as model.py."
+        )
+    with _aside(chosen.json):
+        model = model_of(module, chosen.file)
+    stages = model.component(chosen.stages) if hasattr(model, "component") else None
     if stages is None:
         raise OptionError(f"The model of '{chosen.file}' has no Set '{chosen.stages}' for --stages.")
     program = compile_online(model, stages=stages, horizon=chosen.horizon, grid=grid, basis=basis)
@@ -235,6 +253,8 @@ def _run_compare(chosen: argparse.Namespace) -> int:
 
 
 def _read_table(path: str) -> pd.DataFrame:
+    if not Path(path).is_file():
+        raise DataError(f"--data: there is no file '{path}'.")
     try:
         return pd.read_parquet(path) if path.endswith((".parquet", ".pq")) else pd.read_csv(path)
     except (ValueError, ImportError) as error:
@@ -308,6 +328,11 @@ def _run_reproduce(chosen: argparse.Namespace) -> int:
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def _aside(json_only: bool) -> Any:
+    """Where standard output is to hold one JSON object, what a user's file prints goes to standard error."""
+    return redirect_stdout(sys.stderr) if json_only else nullcontext()
 
 
 def _silent(*_: Any) -> None:

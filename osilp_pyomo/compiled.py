@@ -116,6 +116,14 @@ class CompiledStages:
         rows += [terms or () for terms in (*template.lower, *template.upper)]
         for terms in rows:
             digest.update(repr([(term.function, repr(term.kernel), len(term.slots)) for term in terms]).encode())
+        for number, family in enumerate(template.families):
+            slots: list[Any] = [slot for term in family.terms for slot in term.slots]
+            for slot in (*slots, *(slot for mixed in family.mixed for slot in mixed.slots)):
+                if isinstance(slot, CurveStack):
+                    # A curve that all stages share is data of the program.
+                    points = evaluator.points[number]
+                    values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
+                    digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(repr([function.text for function in template.functions]).encode())
         for array in (evaluator.total, evaluator.point_total, *evaluator.points):
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.drawing import Display, legend, new_figure, styles
+from osilp_pyomo.drawing import Display, legend, name_of, new_figure, styles
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay
 
@@ -64,17 +64,17 @@ class ViolationDisplay(Display):
         # An upper limit is overrun from below, a lower one from above.
         below = kind == "lower limit" or (kind == "limit" and _side_of(self.model, row) == ">=")
         looks = styles()
-        for policy, own in uses.groupby("policy", sort=False):
-            style = next(looks) if own["guard"].iloc[0] else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
-            style = {**style, "linestyle": ":" if policy == "offline, projected" else style["linestyle"]}
+        for (policy, under), own in uses.groupby(["policy", "guard"], sort=False):
+            style = next(looks) if under else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
+            style = {**style, "linestyle": ":" if (policy, under) == ("offline, projected", "") else style["linestyle"]}
             style.pop("marker", None)
             excess = own["value"].to_numpy() - limit["value"].to_numpy()
             excess = -excess if below else excess
             if len(names) == 1:
-                ax.plot(own["at"], excess, label=policy, **style)
+                ax.plot(own["at"], excess, label=name_of(policy), **style)
             else:
                 share = 100 * (np.arange(len(excess)) + 0.5) / len(excess)
-                ax.plot(share, np.sort(excess)[::-1], label=policy, **style)
+                ax.plot(share, np.sort(excess)[::-1], label=name_of(policy), **style)
         ax.axhline(0, color="black", linewidth=0.8)
         top = ax.get_ylim()[1]
         if top > 0:
@@ -83,7 +83,7 @@ class ViolationDisplay(Display):
         ax.margins(x=0)
         ax.set_xlabel(names[0] if len(names) == 1 else f"% of the points ({', '.join(names)})")
         ax.set_ylabel("limit - use" if below else "use - limit")
-        ax.set_title(f"'{row}'{'' if kind == 'limit' else f', {kind}'}, guard {guard}", fontsize="medium")
+        ax.set_title(name_of(f"'{row}'{'' if kind == 'limit' else f', {kind}'}, guard {guard}"), fontsize="medium")
 
 
 class PriceDisplay(Display):
@@ -127,8 +127,8 @@ class PriceDisplay(Display):
         part = self.frame[self.frame["row"] == row]
         for name, own in part[part["guard"] == ""].groupby("policy", sort=False):
             dash = "-" if name == "offline, exchange" else "--"
-            ax.plot(own["at"], own["value"], color="0.65", linewidth=3, linestyle=dash, label=name)
-        online = part[part["policy"] == policy]
+            ax.plot(own["at"], own["value"], color="0.65", linewidth=3, linestyle=dash, label=name_of(name))
+        online = part[(part["policy"] == policy) & (part["guard"] != "")]
         for (t, own), dash, width in zip(online.groupby("t"), (":", "--", "-"), (1.0, 1.2, 1.6), strict=False):
             ax.plot(own["at"], own["value"], color="black", linestyle=dash, linewidth=width, label=f"online, t = {t:,}")
         names = _axes_of(self.model, row)
@@ -139,7 +139,7 @@ class PriceDisplay(Display):
             ax.set_ylim(max(low, -3 * offline), min(high, 3 * offline))
         ax.set_xlabel(names[0])
         ax.set_ylabel(f"price per unit of {names[0]}")
-        ax.set_title(f"{policy}, '{row}'", fontsize="medium")
+        ax.set_title(name_of(f"{policy}, '{row}'"), fontsize="medium")
 
 
 class BudgetDisplay(Display):
@@ -169,7 +169,7 @@ class BudgetDisplay(Display):
             part = self.frame[self.frame["guard"] == guard]
             for style, (policy, own) in zip(styles(), part.groupby("policy", sort=False), strict=False):
                 own = own.sort_values("t")
-                ax.plot(own["t"], 100 * own["used"], label=policy, markevery=8, markersize=4, **style)
+                ax.plot(own["t"], 100 * own["used"], label=name_of(policy), markevery=8, markersize=4, **style)
             last = int(part["t"].max())
             ax.plot([0, last], [0, 100], color="0.5", linewidth=0.8)
             ax.margins(x=0)

@@ -107,10 +107,18 @@ def styles() -> Iterator[dict[str, Any]]:
         yield {"color": colour, "linestyle": dash, "marker": marker, "linewidth": 1.4}
 
 
+def name_of(text: Any) -> str:
+    """A name as matplotlib shows it: no dollar begins mathematics, no underscore hides it from a legend."""
+    shown = str(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def legend(figure: Any, *axes: Any) -> None:
     """One legend below a figure for the lines of some of its axes."""
-    found: dict[str, Any] = {}
+    found: dict[Any, tuple[Any, str]] = {}
     for ax in axes:
-        found.update({label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)})
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault((label, handle.get_color(), str(handle.get_linestyle())), (handle, label))
+    handles, labels = zip(*found.values(), strict=True) if found else ((), ())
     columns = min(4, max(1, len(found)))
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

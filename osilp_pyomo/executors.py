@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import lru_cache
@@ -53,13 +53,18 @@ def processes(workers: int, packed: bytes | None = None) -> Iterator[ProcessPool
     again by whoever goes on with its study.
     """
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
+    # Nobody ever writes into this pipe: its end is read when this process closes it, or is no more.
+    over, lifeline = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _begin_process, (packed, over))
     try:
         yield pool
+    except BaseException:
+        lifeline.close()
+        raise
     finally:
-        over.set()
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=True, cancel_futures=True)
+        lifeline.close()
+        over.close()
 
 
 def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:
@@ -102,14 +107,12 @@ def _begin_process(packed: bytes | None, over: Any) -> None:
     """Settle a process of a study: it takes no interrupts of its own, and ends with its parent or the study."""
     global _plan
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    for wait in (over.wait, *(() if parent is None else (parent.join,))):
-        threading.Thread(target=_end_after, args=(wait,), daemon=True).start()
+    threading.Thread(target=_end_after, args=(over,), daemon=True).start()
     _plan = None if packed is None else pickle.loads(packed)
 
 
-def _end_after(wait: Callable[[], Any]) -> None:
-    wait()
+def _end_after(over: Any) -> None:
+    over.poll(None)
     os._exit(1)
 
 

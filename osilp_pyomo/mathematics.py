@@ -93,7 +93,7 @@ def _written(node: ast.expr) -> tuple[str, int]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return f"<mo>&#x2212;</mo>{_inside(node.operand, _PRODUCT)}", _SUM
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return f"<mn>{node.value:g}</mn>", _SINGLE
+        return f"<mn>{node.value:.12g}</mn>", _SINGLE
     if isinstance(node, ast.Name):
         return f"<mi>{html.escape(node.id)}</mi>", _SINGLE
     if isinstance(node, ast.Attribute):
@@ -119,7 +119,7 @@ def _written_pair(node: ast.BinOp) -> tuple[str, int]:
     # What is subtracted keeps its brackets when it is a sum itself.
     right = _PRODUCT if isinstance(node.op, ast.Sub | ast.Mult) else _SUM
     sign = _SIGNS[type(node.op)]
-    if isinstance(node.op, ast.Mult) and isinstance(node.right, ast.Constant):
+    if isinstance(node.op, ast.Mult) and _begins_with_number(node.right):
         sign = "&#x22C5;"
     return f"{_inside(node.left, level)}<mo>{sign}</mo>{_inside(node.right, right)}", level
 
@@ -135,6 +135,13 @@ def _written_call(node: ast.Call) -> tuple[str, int]:
     if name == "exp":
         return f"<msup><mi>e</mi>{_row(inside)}</msup>", _POWER
     return f"{_written(node.func)[0]}<mo>&#x2061;</mo><mrow><mo>(</mo>{inside}<mo>)</mo></mrow>", _SINGLE
+
+
+def _begins_with_number(node: ast.expr) -> bool:
+    """Whether a factor begins with a digit, which would run into one before it."""
+    while isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div):
+        node = node.left
+    return isinstance(node, ast.Constant)
 
 
 def _inside(node: ast.expr, least: int) -> str:

@@ -14,7 +14,7 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.runs import BENCHMARKS
 
 #: Columns that tell one run from another.
-KEYS = ("horizon", "points", "policy", "guard")
+KEYS = ("horizon", "grid", "points", "policy", "guard")
 # The confidence of every interval.
 CONFIDENCE = 0.95
 
@@ -90,14 +90,16 @@ def measures_for(benchmarks: Sequence[str]) -> list[Measure]:
         *regrets,
         Measure(
             "violation", "largest violation",
-            "Largest a(u)'x - b(u) at a point of the grid, over all semi-infinite rows; 0 if no point is overrun.",
+            "Largest a(u)'x - b(u) at a point that guards look at, those of the grid and the ends of the index, over "
+            "all semi-infinite rows; 0 if no point is overrun.",
         ),
         Measure(
             "relative_violation", "relative violation",
             "The same, each excess divided by max(|b(u)|, median of |b|) of its row.", "percent",
         ),
         Measure(
-            "overrun_points", "points overrun", "How many points of the grid are overrun, over all rows.", "count"
+            "overrun_points", "points overrun", "How many of the points that guards look at are overrun, in all rows.",
+            "count",
         ),
         Measure(
             "violation_between", "violation between points",

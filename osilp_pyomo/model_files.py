@@ -11,13 +11,16 @@ from typing import Any
 
 from osilp_pyomo.errors import ModelError, OsilpError
 
+#: How the module of a file is called whose own name cannot be one; other processes cannot import it.
+UNNAMED = "osilp_model_"
+
 
 def load_module(path: str) -> ModuleType:
     """Run a user's file as a module, so that what it defines can be sent to other processes."""
     file = Path(path).resolve()
     if not file.is_file():
         raise ModelError(f"There is no file '{path}'.")
-    name = file.stem if file.stem not in sys.modules and file.stem.isidentifier() else f"osilp_model_{abs(hash(file))}"
+    name = file.stem if file.stem not in sys.modules and file.stem.isidentifier() else f"{UNNAMED}{abs(hash(file))}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ModelError(f"'{path}' is no Python file; its name must end in .py.")
@@ -28,7 +31,7 @@ def load_module(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except OsilpError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(f"'{path}'{_line_in(file, error)}: {type(error).__name__}: {error}") from error
     return module
 
@@ -48,7 +51,7 @@ def model_of(module: ModuleType, path: str) -> Any:
         raise ModelError(f"'{path}'{where}: build_model() failed: {type(error).__name__}: {error}") from error
 
 
-def _line_in(file: Path, error: Exception) -> str:
+def _line_in(file: Path, error: BaseException) -> str:
     """Where in a user's file something failed."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f", line {error.lineno}"

@@ -16,6 +16,7 @@ from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.controller import GUARDS
 from osilp_pyomo.description import formulas
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.grids import Points
 from osilp_pyomo.policies import Policy, described
 from osilp_pyomo.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.templates import Arrivals
@@ -53,8 +54,11 @@ def make_plan(
         raise OptionError(f"compare: seed must be a whole number >= 0 (got {seed!r}).")
     if sampler is not None and not callable(sampler):
         raise OptionError(f"compare: sampler must be a function of (rng, horizon) (got {type(sampler).__name__}).")
-    if sampler is not None and data is not None:
-        raise OptionError("compare: data= and sampler= were both given; arrivals come from one of them.")
+    if sampler is not None and (data is not None or profiles is not None):
+        raise OptionError(
+            "compare: data= or profiles= came with sampler=; arrivals come from one of them, and a sampler brings the "
+            "curves of its arrivals itself."
+        )
     if trials > 1 and order == "given" and sampler is None:
         raise OptionError(
             f"compare: {trials} trials of the same arrivals in the same order would all be equal; use "
@@ -79,13 +83,16 @@ def make_plan(
 def _several(given: Any, name: str, what: str) -> tuple[Any, ...]:
     if given is None:
         return (None,)
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable) or not list(given):
+    chosen = () if isinstance(given, str | Mapping) or not isinstance(given, Iterable) else tuple(given)
+    if not chosen:
         raise OptionError(f"compare: {name} must be a list of {what}, at least one (got {given!r}).")
-    return tuple(given)
+    return chosen
 
 
 def _chosen(given: Any, known: Sequence[str], name: str) -> tuple[str, ...]:
-    chosen = (given,) if isinstance(given, str) else tuple(given)
+    chosen = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not chosen:
+        raise OptionError(f"compare: {name} must name at least one of {', '.join(map(repr, known))} (got {given!r}).")
     for each in chosen:
         if each not in known:
             raise OptionError(f"compare: {name} must be among {', '.join(map(repr, known))} (got {each!r}).")
@@ -120,8 +127,13 @@ def _horizons(program: OnlineProgram, source: Arrivals | None, order: str, horiz
 def _entrants(program: OnlineProgram, policies: Any, guards: Any) -> tuple[Entrant, ...]:
     if isinstance(policies, Policy):
         policies = [policies]
+    if isinstance(guards, Iterable) and not isinstance(guards, str | Mapping):
+        guards = tuple(guards)
     if isinstance(policies, Mapping):
         named = {str(name): policy for name, policy in policies.items()}
+        for name in policies:
+            if not isinstance(name, str) or not name.strip() or not name.isprintable():
+                raise OptionError(f"compare: a policy's name must be a text that can be printed (got {name!r}).")
     elif isinstance(policies, Iterable) and not isinstance(policies, str):
         named = _named(list(policies))
     else:
@@ -186,7 +198,7 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
     program = plan.program
     under: dict[tuple[str, str], list[str]] = {}
     for entrant in plan.entrants:
-        under.setdefault((entrant.name, _without_address(repr(entrant.policy))), []).append(entrant.guard)
+        under.setdefault((entrant.name, _told(entrant.policy)), []).append(entrant.guard)
     sampler = plan.sampler if plan.sampler is None or hasattr(plan.sampler, "__qualname__") else type(plan.sampler)
     first = plan.source
     if digest and first is None:
@@ -212,11 +224,28 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
     }
 
 
+def _told(policy: Policy) -> str:
+    """A policy with all that it was given, so that two different ones have different texts."""
+    text = repr(policy)
+    if " at 0x" in text or "..." in text:
+        given = described(policy)["arguments"] or getattr(policy, "__dict__", {})
+        text = f"{type(policy).__qualname__}({', '.join(f'{name}={_short(value)}' for name, value in given.items())})"
+    return text
+
+
+def _short(value: Any) -> str:
+    """A value as text; a long one by its digest."""
+    text = _without_address(repr(value.tolist() if isinstance(value, np.ndarray) else value))
+    return text if len(text) <= 80 else f"<{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+
+
 def _grid_text(grid: Any) -> str:
     if isinstance(grid, Mapping):
         return ", ".join(f"{getattr(key, 'name', key)}: {_grid_text(value)}" for key, value in grid.items())
     if isinstance(grid, list | tuple | np.ndarray):
-        return f"{len(grid)} points {hashlib.sha256(np.ascontiguousarray(grid).tobytes()).hexdigest()[:12]}"
+        grid = Points(grid)
+    if isinstance(grid, Points):
+        return f"{grid!r} {_short(grid.points)} {'' if grid.weights is None else _short(grid.weights)}".rstrip()
     return repr(grid)
 
 

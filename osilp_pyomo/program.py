@@ -136,9 +136,14 @@ class OnlineProgram(CompiledStages):
             unknown = set(null) - {label.column for label in labels}
             if unknown:
                 raise OptionError(f"null=: there is no decision {sorted(map(str, unknown))[0]!r}.")
-            values = np.array([float(null.get(label.column, 0.0)) for label in labels])
-        else:
+            null = [null.get(label.column, 0.0) for label in labels]
+        try:
             values = np.broadcast_to(np.asarray(null, dtype=float), len(labels)).copy()
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"null=: the null action must be a number, or {len(labels)} of them, or a mapping by variable (got "
+                f"{null!r})."
+            ) from None
         if not np.all(np.isfinite(values)):
             raise OptionError("null=: the null action must be finite numbers.")
         return values

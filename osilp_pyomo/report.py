@@ -15,8 +15,9 @@ from osilp_pyomo.progress import tracked
 from osilp_pyomo.runs import BENCHMARKS
 
 _GUARDS = {
-    "pointwise": "every point of the grid is kept within its limit at every moment",
-    "projected": "every test function is kept within its budget at every moment; single points are not",
+    "pointwise": "no point of the grid that is within its limit is ever taken beyond it; a lower limit, which is not "
+    "met at the beginning, is not guarded",
+    "projected": "no test function that is within its budget is ever taken beyond it; single points may be",
     "none": "nothing is kept",
 }
 
@@ -102,7 +103,7 @@ def _what_was_run(study: Any) -> str:
 
 
 def _offline(study: Any) -> pd.DataFrame:
-    groups = study.offline.groupby(["horizon", "points", "benchmark"], sort=False)
+    groups = study.offline.groupby(["horizon", "grid", "points", "benchmark"], sort=False)
     frame = groups.agg(
         trials=("trial", "size"),
         optimal=("status", lambda status: int((status == "optimal").sum())),
@@ -116,7 +117,7 @@ def _offline(study: Any) -> pd.DataFrame:
     for column, form in (("objective", ".8g"), ("bound", ".8g"), ("violation", ".2g"), ("rows", ".0f"),
                          ("seconds", ".2g")):  # fmt: skip
         frame[column] = [format(value, form) for value in frame[column]]
-    return frame.rename(columns={
+    return frame.drop(columns="grid").rename(columns={
         "horizon": "T", "objective": "mean objective", "bound": "mean bound", "violation": "largest violation",
         "rows": "mean rows", "seconds": "mean seconds",
     })  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -109,7 +111,7 @@ class Study:
         return self.finished >= self.expected
 
     def summary(self) -> pd.DataFrame:
-        """Mean and 95 % interval of every measure: one row a horizon, grid, policy and guard.
+        """Mean and 95 % interval of every measure: one row a horizon, grid (by number and points), policy and guard.
 
         Columns have two levels: the measure, and "mean", "low", "high".
         """
@@ -120,13 +122,15 @@ class Study:
     def table(self, measures: Iterable[str] | None = None) -> pd.DataFrame:
         """The summary as text, means with half the width of their intervals; ``measures`` are columns of the runs."""
         known = {measure.column: measure for measure in self.measures}
+        summary = self.summary()
         chosen = self._printed() if measures is None else list(measures)
         for column in chosen:
             if column not in known:
                 raise OptionError(f"table: there is no measure '{column}'; there are {', '.join(known)}.")
-        summary = self.summary()
         shown = written(summary, [known[column] for column in chosen]).reset_index()
-        for key, title in (("horizon", "T"), ("points", "points")):
+        grids = self.settings["grids"]
+        shown["grid"] = [grids[number] if number < len(grids) else None for number in shown["grid"]]
+        for key, title in (("horizon", "T"), ("grid", "grid"), ("points", "points")):
             same = len(set(shown[key])) == 1
             shown = shown.drop(columns=key) if same else shown.rename(columns={key: title})
         return shown
@@ -195,8 +199,14 @@ class Study:
     def save(self, path: Any, format: str = "csv") -> None:
         """Write the study into a folder: ``study.json`` and a table for each frame, CSV or Parquet."""
         check_file_format(format)
-        folder = Path(path)
+        folder = _folder(path)
         _refuse_other(folder, self.settings)
+        more = set(jobs_of(read_tables(folder)["runs"])) - set(jobs_of(self.runs))
+        if more:
+            raise SavedStateError(
+                f"'{folder}' holds {len(more)} trials that this study does not; save it elsewhere, or go on with those "
+                "by compare(..., path=...)."
+            )
         write_tables(folder, self._tables(), format)
         write_header(folder, self.settings)
 
@@ -214,10 +224,11 @@ def load_study(path: Any) -> Study:
     ...
     osilp_pyomo.errors.SavedStateError: 'nowhere' holds no study.
     """
-    header = read_header(Path(path))
+    folder = _folder(path)
+    header = read_header(folder)
     if not header:
         raise SavedStateError(f"'{path}' holds no study.")
-    return Study(header, read_tables(Path(path)))
+    return Study(header, _whole(folder, header))
 
 
 def compare(
@@ -315,7 +326,7 @@ def compare(
         grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
     )  # fmt: skip
     check_executor(executor)
-    folder = None if path is None else Path(path)
+    trials, folder = int(trials), None if path is None else _folder(path)
     settings = settings_of(plan, trials, digest=folder is not None)
     tables = {name: pd.DataFrame() for name in FRAMES} if folder is None else _begin(folder, settings)
     before = set(jobs_of(tables["runs"]))
@@ -346,6 +357,12 @@ def compare(
     return made
 
 
+def _folder(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"compare: path must be the path of a folder (got {path!r}).")
+    return Path(path)
+
+
 def _keep(folder: Path | None, job: Job, records: Records, gathered: dict[str, list[pd.DataFrame]]) -> None:
     if folder is not None:
         write_trial(folder, job, records)
@@ -361,11 +378,24 @@ def _format_of(folder: Path) -> str:
 def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
     """Begin a study in a folder, or go on with the same one."""
     _refuse_other(folder, settings)
-    tables = read_tables(folder)
+    tables = _whole(folder, settings)
     if len(tables["runs"]):
         # Trials that are there stay, also where fewer are asked for now.
         settings["trials"] = max(settings["trials"], int(tables["runs"]["trial"].max()) + 1)
     write_header(folder, settings)
+    return tables
+
+
+def _whole(folder: Path, settings: Mapping[str, Any]) -> Tables:
+    """What a folder holds of a study; every trial in it has all its runs."""
+    tables = read_tables(folder)
+    expected = sum(len(guards.split(", ")) for _, _, guards in settings["policies"])
+    for job, count in Counter(jobs_of(tables["runs"])).items():
+        if count != expected:
+            raise SavedStateError(
+                f"'{folder}' is damaged: trial {job.trial} of {job.horizon} arrivals has {count} runs where there "
+                f"should be {expected}. Remove its rows from the table of runs, and it is run again."
+            )
     return tables
 
 

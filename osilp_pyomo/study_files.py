@@ -24,6 +24,9 @@ FORMAT = 1
 FILE_FORMATS = ("csv", "parquet")
 _HEADER, _TRIALS = "study.json", "trials"
 _JOB = ("horizon", "grid", "trial")
+# What a header must say.
+_PARTS = {"model", "description", "policies", "guards", "order", "sampler", "trials", "horizons", "grids", "benchmarks",
+          "budget", "seed", "versions", "program"}  # fmt: skip
 # Columns that hold words.
 _TEXTS = ("policy", "guard", "row", "worst_index", "benchmark", "status", "kind")
 
@@ -57,6 +60,9 @@ def read_header(folder: Path) -> dict[str, Any]:
         raise SavedStateError(
             f"'{folder}' holds no study that can be read ({type(error).__name__}: {error})."
         ) from None
+    if isinstance(header, dict) and header.get("format") == FORMAT and not set(header) >= _PARTS:
+        missing = ", ".join(sorted(_PARTS - set(header)))
+        raise SavedStateError(f"'{folder}': its {_HEADER} is damaged, for it lacks {missing}.")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise SavedStateError(
             f"'{folder}' was saved in another format than {FORMAT}, which this version reads; use the one that saved "
@@ -79,16 +85,20 @@ def read_tables(folder: Path) -> Tables:
     # Where writing was cut short, other tables may hold trials that the runs do not; those have files still.
     added = {name: [frame[[job in known for job in jobs_of(frame)]]] for name, frame in tables.items()}
     for path in sorted((folder / _TRIALS).glob("*.json")):
-        if Job(*map(int, path.stem.split("-"))) not in known:
-            try:
-                records = json.loads(path.read_text())
-                frames = {name: pd.DataFrame(records[name]) for name in FRAMES}
-            except (ValueError, KeyError) as error:
-                raise SavedStateError(
-                    f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
-                ) from None
-            for name in FRAMES:
-                added[name].append(frames[name])
+        try:
+            job = Job(*map(int, path.stem.split("-")))
+            if job in known:
+                continue
+            records = json.loads(path.read_text())
+            frames = {name: pd.DataFrame(records[name]) for name in FRAMES}
+            if set(jobs_of(frames["runs"])) != {job}:
+                raise ValueError("it holds no runs of its trial")
+        except (ValueError, KeyError, TypeError) as error:
+            raise SavedStateError(
+                f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
+            ) from None
+        for name in FRAMES:
+            added[name].append(frames[name])
     return {name: joined(parts) for name, parts in added.items()}
 
 
@@ -135,8 +145,10 @@ def _read_table(folder: Path, name: str) -> pd.DataFrame:
             return pd.read_parquet(folder / f"{name}.parquet")
         if (folder / f"{name}.csv").exists():
             frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+            if not set(_JOB) <= set(frame):
+                raise ValueError(f"it has no columns {', '.join(_JOB)}")
             return pd.DataFrame({column: _numbers(str(column), frame[column].tolist()) for column in frame})
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise SavedStateError(
             f"'{folder}': the table '{name}' cannot be read ({type(error).__name__}: {error})."
         ) from None

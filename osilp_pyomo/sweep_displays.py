@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.drawing import Display, legend, styles
+from osilp_pyomo.drawing import Display, legend, name_of, styles
 from osilp_pyomo.measures import measures_for, summarize
 
 
@@ -29,7 +29,17 @@ class SweepDisplay(Display):
             part = summary[measure.column] * (100 if measure.form == "percent" else 1)
             named = part.assign(measure=measure.column, title=measure.title, unit=measure.unit.strip())
             parts.append(named.reset_index())
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        if not parts:
+            return pd.DataFrame()
+        frame = pd.concat(parts, ignore_index=True)
+        # Where the points are not swept themselves, runs on several grids are lines of their own.
+        several = len(set(frame["grid"])) > 1 and (len(set(frame["horizon"])) > 1 or len(set(frame["points"])) == 1)
+        grids = study.settings["grids"]
+        frame["line"] = [
+            f"{policy}, {grids[grid] or points}" if several else policy
+            for policy, grid, points in zip(frame["policy"], frame["grid"], frame["points"], strict=True)
+        ]
+        return frame
 
     @property
     def along(self) -> str | None:
@@ -39,7 +49,7 @@ class SweepDisplay(Display):
     @property
     def height(self) -> float:
         if self.along is None:
-            return 1.2 + 0.28 * len(self.frame[["policy", "guard"]].drop_duplicates())
+            return 1.2 + 0.28 * len(self.frame[["line", "guard"]].drop_duplicates())
         return 3.3 * len(set(self.frame["guard"])) + 0.5
 
     def draw(self, figure: Any) -> None:
@@ -51,7 +61,7 @@ class SweepDisplay(Display):
             return
         guards = list(dict.fromkeys(self.frame["guard"]))
         # A policy looks the same in every panel.
-        looks = dict(zip(dict.fromkeys(self.frame["policy"]), styles(), strict=False))
+        looks = dict(zip(dict.fromkeys(self.frame["line"]), styles(), strict=False))
         axes = figure.subplots(len(guards), len(measures), squeeze=False, sharex=True)
         for row, guard in zip(axes, guards, strict=True):
             for ax, measure in zip(row, measures, strict=True):
@@ -62,7 +72,7 @@ class SweepDisplay(Display):
         legend(figure, *axes[:, 0])
 
     def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
-        labels = [f"{policy}, guard {guard}" for policy, guard in zip(part["policy"], part["guard"], strict=True)]
+        labels = [f"{name_of(line)}, guard {guard}" for line, guard in zip(part["line"], part["guard"], strict=True)]
         places = np.arange(len(part))[::-1]
         spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
         ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
@@ -74,9 +84,9 @@ class SweepDisplay(Display):
     def _draw_lines(self, ax: Any, part: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]]) -> None:
         along = self.along
         assert along is not None
-        for policy, own in part.groupby("policy", sort=False):
-            own, style = own.sort_values(along), looks[str(policy)]
-            ax.plot(own[along], own["mean"], label=policy, markersize=4, **style)
+        for line, own in part.groupby("line", sort=False):
+            own, style = own.sort_values(along), looks[str(line)]
+            ax.plot(own[along], own["mean"], label=name_of(line), markersize=4, **style)
             ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.12, linewidth=0)
         _scale_values(ax, part["mean"])
         sizes = np.unique(part[along])

@@ -116,6 +116,11 @@ class Plan:
         assert self.sampler is not None
         drawn = self.sampler(random, horizon)
         data, profiles = drawn if isinstance(drawn, tuple) and len(drawn) == 2 else (drawn, None)
+        if data is None:
+            raise DataError(
+                "compare: sampler(rng, horizon) gave None; it must return a DataFrame with one row an arrival, or a "
+                "pair of that and the curves of Profiles."
+            )
         found = self.program.arrivals(data, profiles)
         if not len(found):
             raise DataError("compare: sampler(rng, horizon) gave no arrivals; give a DataFrame with one row each.")
@@ -268,7 +273,7 @@ class _Trial:
             "test_violation": run.test_violation,
             "row_violation": float(run.row_violation.max()) if len(run.row_violation) else 0.0,
             "remaining": float(left.mean()) if len(left) else np.nan,
-            "least_remaining": float(left.min(initial=np.inf)),
+            "least_remaining": float(left.min()) if len(left) else np.nan,
             "guarded": float(run.reasons.isin(["guard", "null"]).mean()),
             "step_microseconds": 1e6 * run.seconds / len(run.reasons),
         })  # fmt: skip

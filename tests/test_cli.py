@@ -48,6 +48,13 @@ def draw_slowly(rng, horizon):
     return draw(rng, horizon)
 
 
+def draw_badly(rng, horizon):
+    return 1 / 0
+
+
+ready = osilp.Resolve()
+
+
 class Never(osilp.Policy):
     def start(self, setting):
         return {"dual": np.full(setting.size, 1e9)}
@@ -179,7 +186,16 @@ SENTENCES = [
      "compare: 2 trials of the same arrivals in the same order would all be equal; use order='permutation' or 'iid', or a "
      "sampler=, or trials=1."),
     (["compare", "mine.py", "--stages", "T", "--data", "nowhere.csv"],
-     "[Errno 2] No such file or directory: 'nowhere.csv'"),
+     "--data: there is no file 'nowhere.csv'."),
+    (["compare", "mine.py", "--stages", "T["], "The model of 'mine.py' has no Set 'T[' for --stages."),
+    (["compare", "mine.py", "--stages", "T", "--policies", "ready(exact=True)"],
+     "policy 'ready(exact=True)': 'ready' is made already and takes no arguments; write 'ready'."),
+    (["compare", "mine.py", "--stages", "T", "--sampler", "draw_badly"],
+     "ZeroDivisionError: division by zero (--debug shows where)"),
+    (["solve", "leaves.py"], "'leaves.py', line 2: SystemExit: 5"),
+    (["compare", "my-model.py", "--stages", "T", "--sampler", "draw", "--workers", 2, "--policies", "Greedy"],
+     "--workers: other processes cannot import 'my-model.py' by its name, and it holds a sampler or a policy; call the "
+     "file like a Python module, such as model.py."),
     (["reproduce", "--trials", 0], "reproduce: trials must be a whole number >= 1 (got 0)."),
 ]  # fmt: skip
 
@@ -193,10 +209,19 @@ def test_errors_are_one_sentence(folder, arguments, sentence):
     (folder / "wrong.py").write_text("def\n")
     (folder / "fails.py").write_text("def build_model():\n    return {}['nothing']\n")
     (folder / "number.py").write_text("model = 3\n")
+    (folder / "leaves.py").write_text("import sys\nsys.exit(5)\n")
+    (folder / "my-model.py").write_text(MODEL)
     done = run(*arguments, cwd=folder)
     assert done.returncode == 1
     assert done.stderr == f"osilp: {sentence}\n"
     assert done.stdout == ""
+
+
+def test_what_a_file_prints_stays_out_of_json(folder):
+    (folder / "chatty.py").write_text("print('hello')\n" + MODEL)
+    done = run("solve", "chatty.py", "--json", cwd=folder)
+    assert json.loads(done.stdout)["status"] == "optimal"
+    assert done.stderr == "hello\n"
 
 
 def test_debug_shows_where(folder):
@@ -235,6 +260,8 @@ def test_what_is_written_is_made(text, known, found):
         ("Resolve(__import__('os').system('true'))",
          "policy 'Resolve(__import__('os').system('true'))' cannot be read; write it like Resolve(exact=True), with plain "
          "numbers and texts only."),
+        ("Resolve({[1]: 2})",
+         "policy 'Resolve({[1]: 2})' cannot be read; write it like Resolve(exact=True), with plain numbers and texts only."),
         ("Resolve(growth=99)", "Resolve: growth must lie in (1, 10] (got 99)."),
         ("Resolve(speed=9)", "policy 'Resolve(speed=9)': Resolve.__init__() got an unexpected keyword argument 'speed'."),
     ],

@@ -56,7 +56,7 @@ def test_regret_is_drawn_with_its_interval(study):
     one = display.frame[
         (display.frame["measure"] == "relative_regret_exchange") & (display.frame["policy"] == "Resolve")
     ]
-    drawn = one.set_index(["horizon", "points", "policy", "guard"])[["mean", "low", "high"]]
+    drawn = one.set_index(["horizon", "grid", "points", "policy", "guard"])[["mean", "low", "high"]]
     pd.testing.assert_frame_equal(
         drawn, 100 * summary.loc[drawn.index, "relative_regret_exchange"], check_names=False, check_column_type=False
     )

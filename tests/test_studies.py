@@ -343,7 +343,7 @@ def test_a_study_prints_a_table_that_names_its_benchmarks():
     for part in ("3 trials, 30 arrivals in random order, seed 0; T = 30", "regret against R*_T", "regret against R*_Phi",
                  "R*_T (exact over the continuum)", "relative violation", "the paper's v", "time a step"):  # fmt: skip
         assert part in text
-    assert list(study.summary().index.names) == ["horizon", "points", "policy", "guard"]
+    assert list(study.summary().index.names) == ["horizon", "grid", "points", "policy", "guard"]
     assert study.summary()["trials"].squeeze().tolist() == [3, 3]
     with pytest.raises(OptionError) as refused:
         study.table(["luck"])
@@ -659,7 +659,8 @@ REFUSED = [
     ({"seed": -1}, OptionError, "compare: seed must be a whole number >= 0 (got -1)."),
     ({"sampler": 3}, OptionError, "compare: sampler must be a function of (rng, horizon) (got int)."),
     ({"sampler": uniform_requests, "data": pd.DataFrame()}, OptionError,
-     "compare: data= and sampler= were both given; arrivals come from one of them."),
+     "compare: data= or profiles= came with sampler=; arrivals come from one of them, and a sampler brings the curves of "
+     "its arrivals itself."),
     ({"benchmarks": ["best"]}, OptionError,
      "compare: benchmarks must be among 'exchange', 'discretized', 'projected' (got 'best')."),
     ({"guards": ["all"]}, OptionError, "compare: guards must be among 'none', 'projected', 'pointwise' (got 'all')."),

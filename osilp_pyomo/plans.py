@@ -100,10 +100,10 @@ def _chosen(given: Any, known: Sequence[str], name: str) -> tuple[str, ...]:
 
 
 def _horizons(program: OnlineProgram, source: Arrivals | None, order: str, horizons: Any) -> tuple[int, ...]:
-    given = [horizons] if isinstance(horizons, int) else horizons
-    sizes = tuple(whole_number(each, "compare: a horizon", 2) for each in _several(given, "horizons", "whole numbers")
-                  if each is not None)  # fmt: skip
-    sizes = tuple(dict.fromkeys(sizes)) or (program.horizon,)
+    sizes: tuple[int, ...] = (program.horizon,)
+    if horizons is not None:
+        given = _several([horizons] if isinstance(horizons, int) else horizons, "horizons", "whole numbers")
+        sizes = tuple(dict.fromkeys(whole_number(each, "compare: a horizon", 2) for each in given))
     if source is None:
         return sizes
     if not len(source):
@@ -125,25 +125,10 @@ def _horizons(program: OnlineProgram, source: Arrivals | None, order: str, horiz
 
 
 def _entrants(program: OnlineProgram, policies: Any, guards: Any) -> tuple[Entrant, ...]:
-    if isinstance(policies, Policy):
-        policies = [policies]
+    """Every policy under every guard that it runs under, guard by guard."""
     if isinstance(guards, Iterable) and not isinstance(guards, str | Mapping):
         guards = tuple(guards)
-    if isinstance(policies, Mapping):
-        named = {str(name): policy for name, policy in policies.items()}
-        for name in policies:
-            if not isinstance(name, str) or not name.strip() or not name.isprintable():
-                raise OptionError(f"compare: a policy's name must be a text that can be printed (got {name!r}).")
-    elif isinstance(policies, Iterable) and not isinstance(policies, str):
-        named = _named(list(policies))
-    else:
-        named = {"": policies}
-    if not named:
-        raise OptionError("compare: there is no policy to run; give at least one, such as Resolve().")
-    for policy in named.values():
-        if not isinstance(policy, Policy):
-            hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
-            raise OptionError(f"compare: policies must be policies such as {hint} (got {policy!r}).")
+    named = _policies(policies)
     under = {name: _guards_of(program, name, guards) for name in named}
     if isinstance(guards, Mapping):
         for name in guards:
@@ -156,6 +141,25 @@ def _entrants(program: OnlineProgram, policies: Any, guards: Any) -> tuple[Entra
     return tuple(
         Entrant(name, policy, guard) for guard in order for name, policy in named.items() if guard in under[name]
     )
+
+
+def _policies(given: Any) -> dict[str, Policy]:
+    """The policies by name: the names that were given, or what they are."""
+    if isinstance(given, Mapping):
+        named = dict(given)
+        for name in named:
+            if not isinstance(name, str) or not name.strip() or not name.isprintable():
+                raise OptionError(f"compare: a policy's name must be a text that can be printed (got {name!r}).")
+    else:
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        named = _named(list(given) if several else [given])
+    if not named:
+        raise OptionError("compare: there is no policy to run; give at least one, such as Resolve().")
+    for policy in named.values():
+        if not isinstance(policy, Policy):
+            hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
+            raise OptionError(f"compare: policies must be policies such as {hint} (got {policy!r}).")
+    return named
 
 
 def _guards_of(program: OnlineProgram, name: str, guards: Any) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from osilp_pyomo.called import BASES, GRIDS, POLICIES, made
+from osilp_pyomo.cli import main
 from osilp_pyomo.errors import OptionError
 
 MODEL = """
@@ -203,7 +204,10 @@ SENTENCES = [
 @pytest.mark.parametrize(
     ("arguments", "sentence"), SENTENCES, ids=[" ".join(map(str, each[:4])) for each, _ in SENTENCES]
 )
-def test_errors_are_one_sentence(folder, arguments, sentence):
+def test_errors_are_one_sentence(folder, arguments, sentence, monkeypatch, capsys):
+    # In this process, for a process of each would take seconds to start; what it imports is forgotten again.
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     (folder / "empty.py").write_text("x = 1\n")
     (folder / "broken.py").write_text("x = 1\ny = x / 0\n")
     (folder / "wrong.py").write_text("def\n")
@@ -211,10 +215,18 @@ def test_errors_are_one_sentence(folder, arguments, sentence):
     (folder / "number.py").write_text("model = 3\n")
     (folder / "leaves.py").write_text("import sys\nsys.exit(5)\n")
     (folder / "my-model.py").write_text(MODEL)
-    done = run(*arguments, cwd=folder)
-    assert done.returncode == 1
-    assert done.stderr == f"osilp: {sentence}\n"
-    assert done.stdout == ""
+    assert main([str(each) for each in arguments]) == 1
+    for name, module in list(sys.modules.items()):
+        if str(folder) in str(getattr(module, "__file__", None)):
+            del sys.modules[name]
+    said = capsys.readouterr()
+    assert said.err == f"osilp: {sentence}\n"
+    assert said.out == ""
+
+
+def test_a_refusal_is_one_line_of_a_real_process(folder):
+    done = run("solve", "nowhere.py", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "osilp: There is no file 'nowhere.py'.\n")
 
 
 def test_what_a_file_prints_stays_out_of_json(folder):

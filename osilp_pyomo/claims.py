@@ -103,10 +103,11 @@ class Claim:
         return min(held, key=lambda each: each.basis != self.basis, default=None)
 
     @property
-    def shown(self) -> Finding:
-        """The finding whose figures stand beside the verdict."""
+    def shown(self) -> list[Finding]:
+        """The findings whose figures stand beside the verdict: the first, or that which decided; and single points."""
         deciding = self.deciding if self.verdict.startswith("agrees only") else None
-        return self.findings[0] if deciding is None else deciding
+        points = [each for each in self._printed(own=False) if each.basis == SINGLE_POINTS]
+        return [self.findings[0] if deciding is None else deciding, *points[:1]]
 
 
 class Evidence:

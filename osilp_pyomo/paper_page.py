@@ -55,7 +55,9 @@ def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
         "where": [claim.where for claim in claims],
         "the paper states": [claim.statement for claim in claims],
         "measured": [claim.verdict for claim in claims],
-        "figures": [f"{each.algorithms}, {each.basis}: {each.figures}" for each in (claim.shown for claim in claims)],
+        "figures": [
+            "; ".join(f"{each.algorithms}, {each.basis}: {each.figures}" for each in claim.shown) for claim in claims
+        ],
     })  # fmt: skip
 
 
@@ -82,7 +84,7 @@ def _parts(
         f"Of {len(claims)} claims: " + "; ".join(f"{verdict} {count}" for verdict, count in counts.items()) + ".",
         "note",
     )
-    yield table(claims_table(claims), wordy=["the paper states", "where", "figures"])
+    yield table(claims_table(claims), wordy=["the paper states", "where", "measured", "figures"])
     for text in (_UNSTATED, _VARIANTS, _BENCHMARKS, _RULES):
         yield paragraph(text)
     for number, claim in enumerate(claims, 1):

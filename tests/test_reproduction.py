@@ -190,6 +190,9 @@ def test_every_claim_has_a_verdict_and_figures(small):
         assert claim.findings[0].basis == claim.basis
         assert all(any(mark in each.figures for mark in ("%", "T^", "no rate", "v =")) for each in claim.findings)
     assert claims_table(claims)["claim"].tolist() == list(range(1, 27))
+    kept = claims_table(claims).set_index("claim").loc[5, "figures"]
+    assert "by the paper's v: " in kept
+    assert "at single points: " in kept
 
 
 def test_the_page_states_every_claim(small):

@@ -11,6 +11,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from scipy.stats import qmc
 
+from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
@@ -23,6 +24,8 @@ from osilp_pyomo.relations import RelationTerms, take_apart
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
 _CHECKED_COLUMNS, _CHECKED_TERMS = 100, 600
+# Terms of a component's affine rows that are compared with the rule where no Param of the model can have changed.
+TRIED_TERMS = 600
 
 
 def sampled_row(
@@ -82,6 +85,37 @@ def disagreement(
             if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
                 return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
     return None
+
+
+def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> AffineTrace | None:
+    """The numbers of a row that is affine in an uncertain vector, as its rule gives them now; None if it is not.
+
+    ``tried`` asks to compare them with the rule called with numbers.
+    """
+    owner = data.parent_component()
+    trace = owner.read_affine(data.trace) if data.affine is None else data.affine.unfixed()
+    if trace is None or not tried or _same_numbers(data, trace, domain):
+        return trace
+    # The rule may have read a Param's value when it was traced: trace it again with today's.
+    fresh, _ = owner._trace(data.index(), data.name)
+    again = None if fresh is None else owner.read_affine(fresh)
+    return again if again is not None and _same_numbers(data, again, domain) else None
+
+
+def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: Domain) -> bool:
+    """Whether a rule called with numbers gives the row of its trace at some vector of the set."""
+    assert domain.body is not None
+    point = domain.body.cloud(8, seed=20260)[-1]
+    called = affine_trace(data.at(*map(float, point)), {})
+    if called is None:
+        return False
+    if any(variable.model() is not data.model() for variable in called.variables[:1]):
+        # In a clone, a rule that names the original model speaks of the original's variables.
+        return True
+    expected, found = trace.at(point), called.at(np.empty(0))
+    keys = list(expected[0].keys() | found[0].keys())
+    traced, given = (np.array([*(row[0].get(key, 0.0) for key in keys), *row[1:]]) for row in (expected, found))
+    return np.allclose(traced, given, rtol=1e-8, atol=1e-12 * np.abs(given[:-2]).max(initial=0.0))
 
 
 def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None:
@@ -196,6 +230,8 @@ def _held(number: float) -> Any:
 
 def _test_points(domain: Domain, count: int) -> FloatArray:
     """Points at which rules are called with numbers: inner ones in random strata, then both ends."""
+    if domain.body is not None:
+        return domain.body.cloud(4 * max(count, 4), seed=20260)[-count:]
     low = np.where(np.isfinite(domain.lower), domain.lower, np.minimum(domain.upper, 10.0) - 10.0)
     low = np.where(np.isfinite(low), low, -10.0)
     high = np.where(np.isfinite(domain.upper), domain.upper, low + 20.0)

@@ -31,6 +31,7 @@ def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: flo
         seconds,
         {family.name: family.route for family in problem.families},
         None if solved.point is None else _answer(problem, solved.point),
+        dict(zip(problem.names, solved.separation, strict=False)) if method == "exchange" else {},
     )
 
 
@@ -68,6 +69,8 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
     size = problem_size + abs(solved.objective)
     if seen.ordinary_violation > FEASIBLE:
         return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g} of its size"
+    if method == "counterpart" and max((look.scaled for look in seen.families), default=0.0) > FEASIBLE:
+        return "exact separation found a row violated"
     if method == "exchange":
         scaled = max((look.scaled for look in seen.families), default=0.0)
         if scaled > FEASIBLE:

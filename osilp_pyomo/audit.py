@@ -13,12 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo.affine_rows import AffineRows
+from osilp_pyomo.bodies import Body
 from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP, excess_of, violation_scale
 from osilp_pyomo.search import apart, scan_points
 
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.
 _BUDGET = 2_000_000
+# Vectors of a set of uncertain ones; where rows are affine they are separated exactly, and this is a second look.
+_VECTORS = 128
 _FEWEST, _MOST = 2_003, 20_011
 # Peaks that a look reports, and how far they are from each other in widths of the domain.
 _PEAKS, _APART = 8, 0.02
@@ -106,7 +110,76 @@ def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) 
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are places to look at closely."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
+    if family.domain.body is not None:
+        return look_at(family, x, _vectors(family.domain.body, near))
     return look_at(family, x, audit_points(family.domain, columns, near))
+
+
+def audit_families(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
+    """Evaluate families at points of the audit's own; affine rows of one body together."""
+    looks: dict[int, FamilyAudit] = {}
+    together: dict[int, list[int]] = {}
+    for number, family in enumerate(families):
+        if isinstance(family.rows, AffineRows) and family.domain.body is not None:
+            together.setdefault(id(family.domain.body), []).append(number)
+        else:
+            looks[number] = audit_family(family, x, near[number])
+    for numbers in together.values():
+        chosen = [families[number] for number in numbers]
+        looks.update(zip(numbers, _look_together(chosen, x, [near[number] for number in numbers]), strict=True))
+    return [looks[number] for number in range(len(families))]
+
+
+def _look_together(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
+    """Violation of many families of affine rows over one body: as :func:`look_at`, in one pass."""
+    body = families[0].domain.body
+    assert body is not None
+    drawn = body.cloud(_VECTORS, seed=1)
+    own = max(1, max(map(len, near)))
+    shape = (len(families), len(drawn) + own)
+    points = np.empty((*shape, body.dimension))
+    points[:, : len(drawn)] = drawn
+    activity, size, lower, upper = (np.empty(shape) for _ in range(4))
+    for k, (family, close) in enumerate(zip(families, near, strict=True)):
+        points[k, len(drawn) :] = drawn[0] if not len(close) else close[np.arange(own) % len(close)]
+        assert isinstance(family.rows, AffineRows)
+        terms = (family.rows.matrix[0] + points[k] @ family.rows.matrix[1:]) * x[family.rows.columns]
+        activity[k], size[k] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+        lower[k], upper[k] = family.rows.limits(points[k])
+    excess = excess_of(activity, lower, upper)
+    limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
+    median = np.median(limit, axis=1)
+    scale = np.where(median > 0, median, 1.0)
+    relative = (excess / np.maximum(limit, scale[:, None])).max(axis=1)
+    sizes = violation_scale(activity, size, lower, upper)
+    scaled = excess / np.maximum(sizes, SCALE_FLOOR * np.median(sizes, axis=1)[:, None])
+    worst, worst_scaled = np.argmax(excess, axis=1), np.argmax(scaled, axis=1)
+    return [
+        FamilyAudit(
+            family.name,
+            shape[1],
+            max(0.0, float(excess[k, worst[k]])),
+            max(0.0, float(relative[k])),
+            points[k, worst[k]],
+            float(scale[k]),
+            max(0.0, float(scaled[k, worst_scaled[k]])),
+            points[k, worst_scaled[k]],
+            points[k, worst[k]][None],
+        )
+        for k, family in enumerate(families)
+    ]
+
+
+def _vectors(body: Body, near: FloatArray | None) -> FloatArray:
+    """Vectors of a body drawn for the audit alone, and others between those given and its middle."""
+    drawn = body.cloud(_VECTORS, seed=1)
+    if near is None or not len(near):
+        return drawn
+    if not body.convex:
+        return np.concatenate([drawn, near])
+    share = np.array([0.5, 0.1, 0.01])[:, None, None]
+    between = (near[:8] + share * (drawn[: len(near[:8])] - near[:8])).reshape(-1, body.dimension)
+    return np.concatenate([drawn, near, between])
 
 
 def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:

@@ -8,11 +8,13 @@ several interfaces.)
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from pyomo.common.collections import ComponentSet
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
@@ -24,13 +26,22 @@ from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.visitor import identify_components
 
+from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError, warn_user
 from osilp_pyomo.relations import checked_relation, relation_text
-from osilp_pyomo.sets import is_continuous, single_sets, some_number
+from osilp_pyomo.sets import Vector, VectorError, is_continuous, single_sets, some_number
+from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
+
+# Where rules are tried with numbers, as shares of each coordinate's range.
+_TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)
 
 
 class IndexPlaceholder(ScalarParam):
     """Stands for the continuous index while a rule is traced; it never has a value."""
+
+    def getname(self, *_: Any, **__: Any) -> str:
+        """Its name as the user reads it; Pyomo would put quotes around an entry such as xi[0]."""
+        return str(self._name)
 
 
 def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -64,14 +75,16 @@ class SemiInfiniteConstraintData(ConstraintData):
     """One family of rows: the constraint for one member of its ordinary sets.
 
     ``trace`` is the row with a placeholder for the index, or None where the rule is called at each
-    point instead; ``reason`` then says why.
+    point instead; ``reason`` then says why. ``affine`` holds the numbers of a row that is affine in an uncertain
+    vector, where they cannot change before the model is solved.
     """
 
-    __slots__ = ("reason",)
+    __slots__ = ("affine", "reason")
 
     def __init__(self, expr: Any = None, component: Any = None) -> None:
         super().__init__(expr, component)
         self.reason: str | None = None
+        self.affine: AffineTrace | None = None
 
     expr = _refused_property("expr")
     body = _refused_property("body")
@@ -102,9 +115,15 @@ class SemiInfiniteConstraintData(ConstraintData):
         return "traced" if self._expr is not None else "sampled"
 
     def at(self, *point: Any) -> Any:
-        """The row that the rule gives at one point of the index, as a Pyomo relation."""
+        """The row that the rule gives at one point of the index, as a Pyomo relation.
+
+        An uncertain vector may come whole, ``at((0.5, 1.0))``, or as numbers, ``at(0.5, 1.0)``.
+        """
         owner = self.parent_component()
-        return checked_relation(owner.call_rule(self.index(), point), self.name)
+        numbers: list[Any] = []
+        for part in point:
+            numbers += part if isinstance(part, tuple | list | np.ndarray) else [part]
+        return checked_relation(owner.call_rule(self.index(), numbers), self.name)
 
     def set_value(self, expr: Any) -> None:
         """Refused: a family comes from its rule only."""
@@ -131,7 +150,8 @@ class SemiInfiniteConstraint(Constraint):
     ----------
     *sets : Set
         Any mix of ordinary Sets (one family of rows for each member) and continuous ones
-        (ContinuousSet, ``RangeSet(a, b, 0)``; several make a box).
+        (ContinuousSet, ``RangeSet(a, b, 0)``; several make a box), and uncertainty sets of PyROS, whose vectors
+        the rule gets as tuples.
     rule : callable
         ``rule(model, *members)`` in the order of the sets; returns ``<=``, ``>=`` or a ranged relation
         that is linear in the variables.
@@ -154,6 +174,15 @@ class SemiInfiniteConstraint(Constraint):
     ...     return m.x[0] + m.x[1] * u >= pyo.exp(u)
     >>> m.above
     above: exp(u) <= x[0] + u*x[1]  for all u in [0, 1]
+
+    A cost that is known up to a tenth:
+
+    >>> from pyomo.contrib.pyros import BoxSet
+    >>> @m.SemiInfiniteConstraint(BoxSet([(0.9, 1.1), (1.8, 2.2)]))
+    ... def affordable(m, cost):
+    ...     return cost[0] * m.x[0] + cost[1] * m.x[1] <= 10
+    >>> m.affordable
+    affordable: cost[0]*x[0] + cost[1]*x[1] <= 10  for all cost in BoxSet of dimension 2
     """
 
     _ComponentDataClass = SemiInfiniteConstraintData
@@ -176,8 +205,8 @@ class SemiInfiniteConstraint(Constraint):
         singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):
             raise DeclarationError(
-                f"{called}: it needs a continuous index, a ContinuousSet or RangeSet(a, b, 0) with a < b; over "
-                "ordinary sets alone an ordinary Constraint says the same."
+                f"{called}: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
+                "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
             )
         if not callable(rule):
             raise DeclarationError(
@@ -187,23 +216,36 @@ class SemiInfiniteConstraint(Constraint):
             raise DeclarationError(
                 f"{called}: where= must be a function of the model and the index (got {type(where).__name__})."
             )
+        if where is not None and any(is_uncertainty_set(each) for each in singles):
+            raise DeclarationError(
+                f"{called}: where= cannot be combined with an uncertainty set; intersect the set with others by the "
+                "IntersectionSet of PyROS, or declare continuous sets with where=..."
+            )
         Constraint.__init__(self, *(each for each in singles if not is_continuous(each)), **kwds)
         self.user_rule = rule
         self.where = where
         self.sample = sample
         self.continuous_sets: list[Any] = []
-        # For each argument of the rule: the number of its continuous set, or None for an ordinary one.
-        self._layout: list[int | None] = []
+        # For each argument of the rule: its coordinate, its slice of coordinates, or None for an ordinary set.
+        self._layout: list[int | slice | None] = []
         self.placeholders: tuple[IndexPlaceholder, ...] = ()
+        # Points at which the rule is tried with numbers.
+        self._trials: list[tuple[float, ...]] = []
+        coordinates = 0
         for each in singles:
             if not is_continuous(each):
                 self._layout.append(None)
                 continue
-            each, anonymous = process_setarg(each)
-            if anonymous:
-                known = self._anonymous_sets or ()
-                self._anonymous_sets = ComponentSet([*known, *anonymous])
-            self._layout.append(len(self.continuous_sets))
+            if is_uncertainty_set(each):
+                self._layout.append(slice(coordinates, coordinates + each.dim))
+                coordinates += each.dim
+            else:
+                each, anonymous = process_setarg(each)
+                if anonymous:
+                    known = self._anonymous_sets or ()
+                    self._anonymous_sets = ComponentSet([*known, *anonymous])
+                self._layout.append(coordinates)
+                coordinates += 1
             self.continuous_sets.append(each)
 
     def arguments(self, index: Any, point: Sequence[Any]) -> list[Any]:
@@ -214,7 +256,7 @@ class SemiInfiniteConstraint(Constraint):
         used = 0
         for place in self._layout:
             if place is not None:
-                arguments.append(point[place])
+                arguments.append(Vector(point[place]) if isinstance(place, slice) else point[place])
                 continue
             size = ordinary.pop(0).dimen
             if size is None:
@@ -223,6 +265,15 @@ class SemiInfiniteConstraint(Constraint):
             arguments += members[used : used + size]
             used += size
         return arguments
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether its index holds an uncertain vector."""
+        return any(is_uncertainty_set(each) for each in self.continuous_sets)
+
+    def read_affine(self, relation: Any) -> AffineTrace | None:
+        """A relation over the placeholders as one affine in them; None if it is not."""
+        return affine_trace(relation, {id(each): entry for entry, each in enumerate(self.placeholders)})
 
     def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, numbers or placeholders."""
@@ -249,7 +300,9 @@ class SemiInfiniteConstraint(Constraint):
         for placeholder in self.placeholders:
             placeholder.construct()
         for each in self.continuous_sets:
-            self._check_bounds(each)
+            if not is_uncertainty_set(each):
+                self._check_bounds(each)
+        self._trials = self._trial_points()
         appearing: set[int] = set()
         with PauseGC():
             for index in self.index_set():
@@ -273,6 +326,13 @@ class SemiInfiniteConstraint(Constraint):
         family._expr, family.reason = relation, None if relation is not None else reason
         if relation is None:
             return {id(placeholder) for placeholder in self.placeholders}
+        if self.uncertain:
+            family.affine = self.read_affine(relation)
+            if family.affine is not None:
+                appearing = np.flatnonzero(family.affine.entries())
+                if not family.affine.lasting:
+                    family.affine = None
+                return {id(self.placeholders[k]) for k in appearing}
         return {id(leaf) for leaf in identify_components(relation, {IndexPlaceholder})}
 
     def _trace(self, index: Any, name: str) -> tuple[Any, str]:
@@ -282,6 +342,7 @@ class SemiInfiniteConstraint(Constraint):
             try:
                 relation = self.call_rule(index, self.placeholders)
             except Exception as error:  # any kind was seen: the rule is the user's code
+                self._explain_wrong_dimension(error, name)
                 return None, _first_sentence(error)
         if relation is Constraint.Skip:
             return relation, ""
@@ -290,8 +351,7 @@ class SemiInfiniteConstraint(Constraint):
     def _skipped(self, index: Any, name: str) -> bool:
         """Call the rule at a few points: whether it skips this member, at all of them."""
         skips = []
-        for share in (0.43, 0.0, 1.0, 0.78, 0.15):
-            point = tuple(some_number(each, share) for each in self.continuous_sets)
+        for point in self._trials:
             try:
                 relation = self.call_rule(index, point)
             except KeyError as error:
@@ -309,6 +369,29 @@ class SemiInfiniteConstraint(Constraint):
                 "row at others; say where the row holds by where=..."
             )
         return bool(skips) and skips[0]
+
+    def _trial_points(self) -> list[tuple[float, ...]]:
+        """A few points of the index; the first ones are not special."""
+        columns: list[list[tuple[float, ...]]] = []
+        for each in self.continuous_sets:
+            if is_uncertainty_set(each):
+                body = body_of(each, f"SemiInfiniteConstraint '{self.name}'")
+                cloud = body.cloud(2 * len(_TRIED))
+                columns.append([tuple(map(float, cloud[-1 - k % len(cloud)])) for k in range(len(_TRIED))])
+            else:
+                columns.append([(some_number(each, share),) for share in _TRIED])
+        return [tuple(number for part in row for number in part) for row in zip(*columns, strict=True)]
+
+    def _explain_wrong_dimension(self, error: Exception, name: str) -> None:
+        """Tell a rule that needs an uncertain vector of another dimension from other failures."""
+        sizes = [each.dim for each in self.continuous_sets if is_uncertainty_set(each)]
+        if isinstance(error, VectorError):
+            raise DeclarationError(f"SemiInfiniteConstraint '{name}': {error}") from None
+        if sizes and isinstance(error, ValueError) and "unpack" in str(error):
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{name}': its rule cannot take an uncertain vector of dimension "
+                f"{', '.join(map(str, sizes))} apart ({error}); give a set of the dimension that the rule needs."
+            ) from None
 
     def _explain_missing_member(self, error: KeyError) -> None:
         """Tell a variable over the continuous index from other missing members."""
@@ -332,10 +415,15 @@ class SemiInfiniteConstraint(Constraint):
     def _refuse_idle_index(self, appearing: set[int]) -> None:
         if not len(self) or self.where is not None:
             return
-        for placeholder in self.placeholders:
-            if id(placeholder) not in appearing:
+        for place in self._layout:
+            if place is None:
+                continue
+            # Rows may use some entries of a vector that is shared by all of them.
+            mine = self.placeholders[place] if isinstance(place, slice) else (self.placeholders[place],)
+            if not any(id(placeholder) in appearing for placeholder in mine):
+                name = mine[0].name if not isinstance(place, slice) else mine[0].name.rpartition("[")[0]
                 raise DeclarationError(
-                    f"SemiInfiniteConstraint '{self.name}': the index '{placeholder.name}' appears nowhere in the row, "
+                    f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
                 )
 
@@ -353,16 +441,46 @@ class SemiInfiniteConstraint(Constraint):
         """Names of the continuous coordinates, as the user wrote them."""
         names: list[str] = []
         anonymous = ComponentSet(self._anonymous_sets or ())
-        for number, each in enumerate(self.continuous_sets):
+        for number, (each, argument) in enumerate(zip(self.continuous_sets, self._argument_names(), strict=True)):
+            if is_uncertainty_set(each):
+                name = argument if f"{argument}[0]" not in names else f"{argument}_{number + 1}"
+                names += [f"{name}[{k}]" for k in range(each.dim)]
+                continue
             unnamed = each in anonymous or each.parent_block() is None
             name = f"u{number + 1}" if unnamed else each.local_name
             names.append(name if name not in names else f"{name}_{number + 1}")
         return names
 
+    def _argument_names(self) -> list[str]:
+        """What the rule calls each of its continuous arguments; "xi" where that cannot be told."""
+        try:
+            parameters = list(inspect.signature(self.user_rule).parameters.values())[1:]
+        except (TypeError, ValueError):
+            parameters = []
+        plain = all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+        names, position = [], 0
+        ordinary = list(single_sets([self.index_set()])) if self.is_indexed() else []
+        for place in self._layout:
+            if place is None:
+                size = ordinary.pop(0).dimen
+                plain = plain and isinstance(size, int)
+                position += size if isinstance(size, int) else 1
+                continue
+            names.append(parameters[position].name if plain and position < len(parameters) else "xi")
+            position += 1
+        return names
+
     def index_text(self) -> str:
         """The continuous index in words: ``u in [0, 1]``."""
         parts = []
-        for name, each in zip(self.index_names(), self.continuous_sets, strict=True):
+        names = iter(self.index_names())
+        for each in self.continuous_sets:
+            name = next(names)
+            if is_uncertainty_set(each):
+                for _ in range(each.dim - 1):
+                    next(names)
+                parts.append(f"{name.rpartition('[')[0]} in {type(each).__name__} of dimension {each.dim}")
+                continue
             if not each.is_constructed():
                 parts.append(name)
                 continue

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from osilp_pyomo.bodies import Body
+from osilp_pyomo.bodies import BoolArray as BoolArray
+from osilp_pyomo.bodies import FloatArray as FloatArray
 from osilp_pyomo.errors import DomainError
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Predicate = Callable[[FloatArray], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A box ``lower <= u <= upper``, restricted to where ``inside`` is true.
+    """A box ``lower <= u <= upper``, restricted to where ``inside`` is true, or to a body of uncertain vectors.
 
     Parameters
     ----------
@@ -30,6 +31,8 @@ class Domain:
     marks : tuple of arrays
         For each coordinate, places where something may happen between two scan points: knots of
         measured curves, points the user put into the set.
+    body : Body, optional
+        The set itself, where it is one of uncertain vectors: ``inside`` then tells its members.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Domain:
     upper: FloatArray
     inside: Predicate | None = None
     marks: tuple[FloatArray, ...] = ()
+    body: Body | None = None
 
     def __post_init__(self) -> None:
         lower = np.array(self.lower, dtype=float).reshape(-1)
@@ -58,6 +62,9 @@ class Domain:
                 f"Domain {self.names}: names, lower, upper and marks must have one entry a coordinate "
                 f"(got {len(self.names)}, {len(lower)}, {len(upper)} and {len(self.marks)})."
             )
+        if self.body is not None:
+            object.__setattr__(self, "inside", self.body.contains)
+            return
         for name, low, high in zip(self.names, lower, upper, strict=True):
             if not low < high:
                 raise DomainError(
@@ -68,7 +75,7 @@ class Domain:
     def __getstate__(self) -> dict[str, object]:
         """A user's condition is code and does not travel; asking for it afterwards is an error, not a guess."""
         state = dict(self.__dict__)
-        if self.inside is not None:
+        if self.inside is not None and self.body is None:
             state["inside"] = LeftBehind(str(self))
         return state
 
@@ -82,6 +89,11 @@ class Domain:
             inside,
         )
 
+    @classmethod
+    def of_body(cls, names: tuple[str, ...], body: Body) -> Domain:
+        """The domain of a set of uncertain vectors."""
+        return cls(names, body.lower, body.upper, body=body)
+
     @property
     def dimension(self) -> int:
         """Number of coordinates."""
@@ -89,8 +101,9 @@ class Domain:
 
     @property
     def width(self) -> FloatArray:
-        """Length of each side."""
-        return self.upper - self.lower
+        """Length of each side; 1 for a side on which nothing is uncertain."""
+        width = self.upper - self.lower
+        return width if self.body is None else np.where(width > 0, width, 1.0)
 
     @property
     def volume(self) -> float:
@@ -104,6 +117,8 @@ class Domain:
 
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which of the points (m, d) belong to the domain."""
+        if self.body is not None:
+            return self.body.contains(points)
         within = np.all((points >= self.lower) & (points <= self.upper), axis=1)
         if self.inside is not None:
             within[within] &= self.inside(points[within])
@@ -119,11 +134,12 @@ class Domain:
                 f"Index {self}: points must come as an array of {self.dimension} columns "
                 f"(got shape {np.shape(coordinates)})."
             )
-        outside = ~np.all((array >= self.lower) & (array <= self.upper), axis=1)
+        box = np.all((array >= self.lower) & (array <= self.upper), axis=1)
+        outside = ~(box if self.body is None else self.body.contains(array))
         if outside.any():
             raise DomainError(
                 f"Index {self}: the point {self.describe(array[outside][0])} lies outside; "
-                "give points within the bounds."
+                f"give points within the {'bounds' if self.body is None else 'set'}."
             )
         return array
 
@@ -134,9 +150,12 @@ class Domain:
     def label(self, point: FloatArray) -> float | tuple[float, ...]:
         """Give one point as the user would write it: a number, or a tuple of them."""
         values = tuple(float(value) for value in point)
-        return values[0] if len(values) == 1 else values
+        return values[0] if len(values) == 1 and self.body is None else values
 
     def __str__(self) -> str:
+        if self.body is not None:
+            vectors = dict.fromkeys(name.split("[")[0] for name in self.names)
+            return f"{', '.join(vectors)} in {self.body}"
         parts = []
         for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
             left = "(-inf" if np.isneginf(low) else f"[{low:g}"

@@ -14,7 +14,7 @@ from convexity: lambda = v / (v + s) of the way to a point with room s removes a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,10 +25,10 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import IntArray, SemiInfiniteLP
+from osilp_pyomo.problem import Family, IntArray, RowBlock, SemiInfiniteLP
 from osilp_pyomo.rays import ray_problem
-from osilp_pyomo.scaling import scaling_for
-from osilp_pyomo.search import FiniteSearch, Found, Search, apart
+from osilp_pyomo.scaling import example_rows, scaling_for
+from osilp_pyomo.search import Found, Search
 
 # A row that was slack this many times in a row while the bound moved is dropped.
 _PATIENCE = 6
@@ -65,7 +65,7 @@ class Outcome:
     """How an exchange ended; arrays are None where there is no answer.
 
     ``points`` and ``duals`` hold the working set of each family and its row duals (None for a model
-    with integers), ``found`` what the search found at x.
+    with integers), ``found`` what each search found at x, ``separation`` how each family was looked at.
     """
 
     status: str
@@ -80,6 +80,7 @@ class Outcome:
     reduced_costs: FloatArray | None = None
     log: tuple[dict[str, Any], ...] = ()
     memory: int = 0
+    separation: tuple[str, ...] = ()
 
 
 @dataclass
@@ -88,21 +89,24 @@ class _WorkingSet:
 
     family: list[int] = field(default_factory=list)
     point: list[FloatArray] = field(default_factory=list)
-    slack: list[int] = field(default_factory=list)
+    slack: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def of(self, number: int) -> IntArray:
-        return np.flatnonzero(np.array(self.family, dtype=int) == number)
+    def by_family(self, families: int) -> list[IntArray]:
+        """For each family its rows, by their place here."""
+        owners = np.array(self.family, dtype=np.int64)
+        order = np.argsort(owners, kind="stable")
+        return np.split(order, np.searchsorted(owners[order], np.arange(1, families)))[:families]
 
-    def points(self, number: int, dimension: int) -> FloatArray:
-        chosen = [self.point[k] for k in self.of(number)]
-        return np.array(chosen).reshape(-1, dimension)
+    def points(self, rows: IntArray, dimension: int) -> FloatArray:
+        return np.array([self.point[k] for k in rows]).reshape(-1, dimension)
 
     def copy(self) -> _WorkingSet:
-        return _WorkingSet(list(self.family), list(self.point), list(self.slack))
+        return _WorkingSet(list(self.family), list(self.point), self.slack.copy())
 
     def keep(self, kept: IntArray) -> None:
-        for name in ("family", "point", "slack"):
-            setattr(self, name, [getattr(self, name)[k] for k in kept])
+        self.family = [self.family[k] for k in kept]
+        self.point = [self.point[k] for k in kept]
+        self.slack = self.slack[kept]
 
 
 class Exchange:
@@ -112,18 +116,29 @@ class Exchange:
         self.problem = problem
         self.searches = tuple(searches)
         self.options = options
-        self._scaling = scaling_for(problem, [search.points for search in searches])
+        # Which search looks at each family, and at which place there.
+        self._place = {
+            int(number): (search, member) for search in searches for member, number in enumerate(search.numbers)
+        }
+        examples = [search.examples(example_rows(problem.core)) for search in searches]
+        self._scaling = scaling_for(problem.core, examples)
         self.model = HighsModel(problem.core, self._scaling)
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.
-        self._continuum = not any(isinstance(search, FiniteSearch) for search in searches)
+        self._continuum = all(search.whole for search in searches)
         self._started = time.monotonic()
         self._largest = 0
         self._tolerance = options.tolerance
         self._solved = self.working  # the rows that the last solution has duals for
-        for number, search in enumerate(self.searches):
-            self._add(number, _first_points(search))
+        self._known: set[tuple[int, bytes]] = set()
+        for search in self.searches:
+            self._add(search, *search.beginning())
+
+    def add_points(self, number: int, points: FloatArray) -> int:
+        """Add the rows of one family at points; return how many were new."""
+        search, member = self._place[number]
+        return self._add(search, np.full(len(points), member), points)
 
     def tighten(self, factor: float) -> bool:
         """Ask for less violation in the next run; False where rounding forbids it."""
@@ -162,7 +177,7 @@ class Exchange:
             solution, self._solved = current, self.working.copy()
             found = tuple(search.worst(current.x) for search in self.searches)
             violated = [max(0.0, each.worst) for each in found]
-            added = sum(self._add_violated(number, each) for number, each in enumerate(found))
+            added = sum(map(self._add_violated, self.searches, found))
             if added and solution.row_duals is not None and self._continuum:
                 self._add_centroids(solution)
             self._record(solution, violated, added)
@@ -187,27 +202,30 @@ class Exchange:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _add(self, number: int, points: FloatArray) -> int:
-        family = self.problem.families[number]
-        known = self.working.points(number, family.domain.dimension)
+    def _add(self, search: Search, members: IntArray, points: FloatArray) -> int:
+        """Add the rows of some families of a search at one point each; return how many were new."""
+        numbers = search.numbers[members].tolist()
         # Compared exactly: the two sides of a jump are neighbouring numbers.
-        known_points = {point.tobytes() for point in known}
-        points = points[[point.tobytes() not in known_points for point in points]]
-        if not len(points):
+        keys = [(number, point.tobytes()) for number, point in zip(numbers, points, strict=True)]
+        new = np.array([k for k, key in enumerate(keys) if key not in self._known], dtype=np.int64)
+        if not len(new):
             return 0
-        lower, upper = family.limits(points)
-        self.model.add_rows(family.rows.columns, family.matrix(points), lower, upper)
-        self.working.family += [number] * len(points)
-        self.working.point += list(points)
-        self.working.slack += [0] * len(points)
-        held = len(self.working.family) * max(1, len(family.rows.columns)) * 12
-        self._largest = max(self._largest, held + sum(search.memory for search in self.searches))
-        return len(points)
+        rows = search.rows(members[new], points[new])
+        self.model.add_rows(rows.columns, rows.matrix, rows.lower, rows.upper)
+        self._known.update(keys[k] for k in new)
+        self.working.family += [numbers[k] for k in new]
+        self.working.point += list(points[new])
+        self.working.slack = np.concatenate([self.working.slack, np.zeros(len(new), dtype=np.int64)])
+        held = len(self.working.family) * max(1, len(rows.columns)) * 12
+        self._largest = max(self._largest, held + sum(each.memory for each in self.searches))
+        return len(new)
 
-    def _add_violated(self, number: int, found: Found) -> int:
-        violated = found.excess > self._tolerance * found.scale
-        points = found.points[violated][:_ADDED]
-        return self._add(number, points[apart(points / self.problem.families[number].domain.width, 1e-7)])
+    def _add_violated(self, search: Search, found: Found) -> int:
+        violated = np.flatnonzero(found.excess > self._tolerance * found.scale)[: _ADDED * len(search.families)]
+        if not len(violated):
+            return 0
+        kept = violated[search.distinct(found.points[violated])]
+        return self._add(search, found.members[kept], found.points[kept])
 
     def _add_centroids(self, solution: LPSolution) -> None:
         """Add the dual-weighted mean of binding rows that stand close together.
@@ -218,8 +236,7 @@ class Exchange:
         """
         assert solution.row_duals is not None
         duals = solution.row_duals[len(self.problem.core.row_lower) :]
-        for number, family in enumerate(self.problem.families):
-            mine = self._solved.of(number)
+        for family, mine, number in self._binding_boxes():
             mine = mine[np.abs(duals[mine]) > 1e-9 * np.abs(duals[mine]).max(initial=0.0)]
             if len(mine) < 2:
                 continue
@@ -227,24 +244,45 @@ class Exchange:
             for radius in _CLUSTER_RADII:
                 means, _, counts = cluster_means(points, duals[mine], family.domain.width, radius)
                 means = means[counts > 1]
-                self._add(number, means[family.domain.contains(means)])
+                means = means[family.domain.contains(means)]
+                self.add_points(number, means)
+
+    def _binding_boxes(self) -> Iterator[tuple[Family, IntArray, int]]:
+        """Families over boxes with their rows; means of points of another body are not where its rows bind."""
+        boxes = [number for number, family in enumerate(self.problem.families) if family.domain.body is None]
+        rows = self._solved.by_family(len(self.problem.families)) if boxes else []
+        for number in boxes:
+            yield self.problem.families[number], rows[number], number
 
     def _drop_slack(self, solution: LPSolution, moved: bool) -> None:
         assert solution.row_duals is not None
         duals = solution.row_duals[len(self.problem.core.row_lower) :]
         binding = np.ones(len(self.working.slack), dtype=bool)
         binding[: len(duals)] = np.abs(duals) > 0
-        for k, tight in enumerate(binding):
-            self.working.slack[k] = 0 if tight else self.working.slack[k] + moved
-        old = np.array(self.working.slack) > _PATIENCE
+        self.working.slack = np.where(binding, 0, self.working.slack + moved)
+        old = self.working.slack > _PATIENCE
         if old.any():
             self.model.delete_rows(np.flatnonzero(old) + len(self.problem.core.row_lower))
+            for k in np.flatnonzero(old):
+                self._known.discard((self.working.family[k], self.working.point[k].tobytes()))
             self.working.keep(np.flatnonzero(~old))
 
     def _points(self, rows: _WorkingSet) -> tuple[FloatArray, ...]:
-        return tuple(
-            rows.points(number, family.domain.dimension) for number, family in enumerate(self.problem.families)
-        )
+        families = self.problem.families
+        places = rows.by_family(len(families))
+        return tuple(rows.points(mine, family.domain.dimension) for mine, family in zip(places, families, strict=True))
+
+    def _blocks(self) -> list[RowBlock]:
+        """The rows that are in the LP, search by search."""
+        blocks = []
+        places = self.working.by_family(len(self.problem.families))
+        for search in self.searches:
+            rows = np.concatenate([places[number] for number in search.numbers])
+            members = np.repeat(np.arange(len(search.numbers)), [len(places[number]) for number in search.numbers])
+            if len(rows):
+                dimension = search.families[0].domain.dimension
+                blocks.append(search.rows(members, self.working.points(rows, dimension)))
+        return blocks
 
     # -- endings ---------------------------------------------------------------------------------
 
@@ -291,6 +329,7 @@ class Exchange:
             self._points(self._solved),
             log=tuple(self.log),
             memory=self._largest,
+            separation=tuple(self._place[number][0].separation for number in range(len(self.problem.families))),
         )
         return self._with_duals(outcome, solution)
 
@@ -310,7 +349,7 @@ class Exchange:
         return replace(
             outcome,
             points=self._points(self._solved),
-            duals=tuple(own[self._solved.of(number)] for number in range(len(self.problem.families))),
+            duals=tuple(own[mine] for mine in self._solved.by_family(len(self.problem.families))),
             core_duals=solution.row_duals[:split],
             reduced_costs=solution.reduced_costs,
         )
@@ -321,12 +360,12 @@ class Exchange:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
-        inner = slater_point(self.problem, self.searches, self._points(self.working), self._scaling, x)
+        inner = slater_point(self.problem, self.searches, self._blocks(), self._scaling, x)
         moved: FloatArray | None = x
         for _ in range(_REPAIRS):
             if inner is None or moved is None or all(each.worst <= 0 for each in found):
                 break
-            moved = repaired(self.problem, moved, found, inner)
+            moved = repaired(self.problem.core, self.searches, moved, found, inner)
             if moved is not None:
                 found = tuple(search.worst(moved) for search in self.searches)
         return None if inner is None else moved
@@ -334,15 +373,15 @@ class Exchange:
     def _judge_ray(self) -> str:
         """Tell what an unbounded LP means: "bounded" (rows that were missing are added), or how the problem ends."""
         rays = ray_problem(self.problem)
-        searches = [search.over(family) for search, family in zip(self.searches, rays.families, strict=True)]
+        searches = [search.over(rays.families) for search in self.searches]
         inner = Exchange(rays, searches, self._remaining())
         for number, points in enumerate(self._points(self.working)):
-            inner._add(number, points)
+            inner.add_points(number, points)
         outcome = inner.run()
         improvement = outcome.bound if self.problem.core.maximize else -outcome.bound
         largest = float(np.abs(self.problem.core.cost).max(initial=0.0))
         if outcome.x is not None and improvement <= _RAY * largest:
-            new = [self._add(number, points) for number, points in enumerate(outcome.points)]
+            new = [self.add_points(number, points) for number, points in enumerate(outcome.points)]
             if sum(new):
                 return "bounded"
         if outcome.status not in ("optimal", "inaccurate"):
@@ -363,10 +402,3 @@ class Exchange:
         if limit is not None:
             limit = max(1e-3, limit - (time.monotonic() - self._started))
         return replace(self.options, time_limit=limit, report=None)
-
-
-def _first_points(search: Search) -> FloatArray:
-    """A few spread scan points to begin with, so that the first LP is seldom unbounded."""
-    count = len(search.points)
-    wanted = min(count, 16 * search.family.domain.dimension)
-    return search.points[np.unique(np.linspace(0, count - 1, wanted).astype(int))]

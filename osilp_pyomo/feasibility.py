@@ -9,7 +9,7 @@ from scipy import sparse
 
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP
+from osilp_pyomo.problem import FiniteLP, RowBlock, SemiInfiniteLP
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.search import Found, Search
 
@@ -22,13 +22,13 @@ _EPSILON = 4e-16
 def slater_point(
     problem: SemiInfiniteLP,
     searches: Sequence[Search],
-    rows: Sequence[FloatArray],
+    rows: Sequence[RowBlock],
     scaling: Scaling,
     x: FloatArray,
 ) -> FloatArray | None:
     """A point with room in every family, integers as in x; None where none is found.
 
-    ``rows`` are points of each family that the LP for the widest room starts with.
+    ``rows`` are those that the LP for the widest room starts with.
     """
     core = problem.core
     # Nothing at all is often feasible with room to spare, and costs one scan to try.
@@ -42,7 +42,7 @@ def slater_point(
 def _widest_point(
     problem: SemiInfiniteLP,
     searches: Sequence[Search],
-    rows: Sequence[FloatArray],
+    rows: Sequence[RowBlock],
     scaling: Scaling,
     x: FloatArray,
 ) -> FloatArray | None:
@@ -50,11 +50,10 @@ def _widest_point(
 
     Stops as soon as a point is seen to have a quarter of the LP's room on the whole domain.
     """
-    core, families = problem.core, problem.families
+    core = problem.core
     model = HighsModel(_with_room(core, x), scaling.with_column())
-    for number, points in enumerate(rows):
-        if len(points):
-            _add_rows(model, families[number], points, core.columns)
+    for block in rows:
+        _add_rows(model, block, core.columns)
     for _ in range(_ROUNDS):
         solution = model.solve()
         if solution.status != "optimal" or solution.x is None:
@@ -63,32 +62,38 @@ def _widest_point(
         if room <= 1e-12:
             return None
         roomy = True
-        for number, search in enumerate(searches):
+        for search in searches:
             found = search.worst(point)
-            crowded = found.points[-found.excess < 0.25 * room * _row_measure(families[number], found.points)]
+            block = search.rows(found.members, found.points)
+            crowded = np.flatnonzero(-found.excess < 0.25 * room * _row_measure(block))
             if len(crowded):
                 roomy = False
-                _add_rows(model, families[number], crowded[:_ROWS_A_ROUND], core.columns)
+                _add_rows(model, block[crowded[: _ROWS_A_ROUND * len(search.families)]], core.columns)
         if roomy:
             return point
     return None
 
 
-def repaired(problem: SemiInfiniteLP, x: FloatArray, found: Sequence[Found], inner: FloatArray) -> FloatArray | None:
+def repaired(
+    core: FiniteLP, searches: Sequence[Search], x: FloatArray, found: Sequence[Found], inner: FloatArray
+) -> FloatArray | None:
     """Move x towards a point with room, just far enough to remove every violation that was found.
 
     Along the way the excess at each point of the index changes linearly, from e > 0 to -s < 0: a share
     e / (e + s) brings it to zero. None where the other point has no room at a violated point.
     """
-    core = problem.core
     share = 0.0
-    for family, each in zip(problem.families, found, strict=True):
-        rounding = _EPSILON * family.activity_and_size(each.points, x)[1]
-        violated = each.excess > rounding
+    for search, each in zip(searches, found, strict=True):
+        if each.worst <= 0:
+            continue
+        positive = each.excess > 0
+        block = search.rows(each.members[positive], each.points[positive])
+        rounding = _EPSILON * block.size(x)
+        violated = each.excess[positive] > rounding
         if violated.any():
             # The rounding of the row's own terms is part of what has to be removed.
-            excess = each.excess[violated] + rounding[violated]
-            room = -family.excess(each.points[violated], inner)
+            excess = each.excess[positive][violated] + rounding[violated]
+            room = -block[violated].excess(inner)
             if np.any(room <= 0):
                 return None
             share = max(share, float(np.max(excess / (excess + room))))
@@ -116,20 +121,18 @@ def _with_room(core: FiniteLP, x: FloatArray) -> FiniteLP:
     )
 
 
-def _add_rows(model: HighsModel, family: Family, points: FloatArray, room_column: int) -> None:
-    columns = np.append(family.rows.columns, room_column)
-    matrix = family.matrix(points)
-    lower, upper = family.limits(points)
-    measure = _row_measure(family, points)
-    for limit, sign in ((upper, 1.0), (-lower, -1.0)):
+def _add_rows(model: HighsModel, block: RowBlock, room_column: int) -> None:
+    columns = np.append(block.columns, room_column)
+    measure = _row_measure(block)
+    for limit, sign in ((block.upper, 1.0), (-block.lower, -1.0)):
         kept = np.isfinite(limit)
         if kept.any():
-            rows = np.column_stack([sign * matrix, measure])[kept]
+            rows = np.column_stack([sign * block.matrix, measure])[kept]
             model.add_rows(columns, rows, np.full(len(rows), -np.inf), limit[kept])
 
 
-def _row_measure(family: Family, points: FloatArray) -> FloatArray:
-    """Size of the rows at points, limits and coefficients: what their room is a share of."""
-    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in family.limits(points)]
-    coefficients = np.abs(family.matrix(points)).max(axis=1, initial=0.0)
+def _row_measure(block: RowBlock) -> FloatArray:
+    """Size of rows, limits and coefficients: what their room is a share of."""
+    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (block.lower, block.upper)]
+    coefficients = np.abs(block.matrix).max(axis=1, initial=0.0)
     return np.maximum(np.maximum(*limits), np.minimum(coefficients, 1.0))

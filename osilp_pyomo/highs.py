@@ -120,6 +120,12 @@ class HighsModel:
         self._sizes = np.concatenate([self._sizes, sizes])
         return numbers
 
+    def change_costs(self, cost: FloatArray) -> None:
+        """Other costs for all columns; the basis stays feasible, so that the next solve goes on from it."""
+        self._lp = replace(self._lp, cost=cost)
+        columns, cost_row = self._scaling.rows(np.arange(len(cost)), cost[None])
+        self._highs.changeColsCost(len(columns), columns.astype(np.int32), cost_row[0] / self._scaling.cost)
+
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from osilp_pyomo.components import SemiInfiniteConstraintData
+from osilp_pyomo.bodies import Body, BoxBody, ProductBody
+from osilp_pyomo.components import SemiInfiniteConstraint, SemiInfiniteConstraintData
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray, PointFunction
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.profiles import Profile
+from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
 
 
 class _Where:
@@ -37,8 +39,49 @@ def _truth(answer: Any) -> Any:
     return pyo.value(answer) if hasattr(answer, "is_expression_type") else answer
 
 
+class Domains:
+    """The domains of a model's families; families of one uncertainty set share its body."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[int, Body] = {}
+        self._uncertain: dict[int, Domain] = {}
+
+    def of(self, data: SemiInfiniteConstraintData) -> Domain:
+        """The domain of a family as declared."""
+        owner = data.parent_component()
+        if not any(is_uncertainty_set(each) for each in owner.continuous_sets):
+            return _box_domain(data)
+        if id(owner) not in self._uncertain:
+            self._uncertain[id(owner)] = self._uncertain_domain(owner)
+        return self._uncertain[id(owner)]
+
+    def _uncertain_domain(self, owner: SemiInfiniteConstraint) -> Domain:
+        bodies = [self._body(each, owner.name) for each in owner.continuous_sets]
+        body = bodies[0] if len(bodies) == 1 else ProductBody(tuple(bodies))
+        return Domain.of_body(tuple(owner.index_names()), body)
+
+    def _body(self, each: Any, name: str) -> Body:
+        """The body of one set; the same set of PyROS gives the same body."""
+        what = f"SemiInfiniteConstraint '{name}'"
+        if is_uncertainty_set(each):
+            if id(each) not in self._bodies:
+                self._bodies[id(each)] = body_of(each, what)
+            return self._bodies[id(each)]
+        low, high = each.bounds()
+        if low is None or high is None:
+            raise ModelError(
+                f"{what}: the index '{each.name}' is unbounded, which it cannot be beside an uncertainty set; give it "
+                "bounds."
+            )
+        return BoxBody(np.array([float(low)]), np.array([float(high)]))
+
+
 def domain_of(data: SemiInfiniteConstraintData) -> Domain:
-    """The domain of a family as declared."""
+    """The domain of one family as declared."""
+    return Domains().of(data)
+
+
+def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
     owner = data.parent_component()
     bounds = [each.bounds() for each in owner.continuous_sets]
     curves = list(data.model().component_objects(Profile, descend_into=True))

@@ -1,4 +1,4 @@
-"""The three offline methods on a problem in arrays: exact over the continuum, on grids, projected."""
+"""The offline methods on a problem in arrays: exact over the continuum, as a counterpart, on grids, projected."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_family, look_at
+from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.clusters import join_close
+from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
 from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.projection import project, solve_projected
-from osilp_pyomo.search import ContinuumSearch, FiniteSearch, polish
+from osilp_pyomo.search import FiniteSearch, Found, Search, polish
+from osilp_pyomo.searches import searches_for
 from osilp_pyomo.tails import compactify
 
 # A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
@@ -56,34 +59,36 @@ class Solved:
     rows: int = 0
     memory: int = 0
     log: tuple[dict[str, Any], ...] = ()
+    separation: tuple[str, ...] = ()
 
 
 def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """Exact over the continuum; goes on where the audit finds a violation that the search had missed."""
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
-    searches = [ContinuumSearch(family) for family in families]
+    searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
     outcome = exchange.run()
-    checked = _audit_outcome(bounded, outcome)
+    checked = _audit_outcome(bounded, searches, outcome)
     for _ in range(_AUDIT_ROUNDS):
         if outcome.status != "optimal" or checked is None:
             break
         missed = False
-        for search, found, seen in zip(searches, outcome.found, checked.families, strict=True):
-            if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
-                search.learn(np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0))
-                missed = True
+        for search, found in zip(searches, outcome.found, strict=True):
+            for member, number in enumerate(search.numbers):
+                seen = checked.families[number]
+                if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
+                    missed |= search.learn(member, np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0))
         wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
         # Without a Slater point the answer stays as violated as it is: only less violation makes it better.
         loose = not outcome.repaired and max((found.relative for found in outcome.found), default=0.0) > _ROUNDING
         if not missed and not ((wide or loose) and exchange.tighten(0.01)):
             break
         outcome = exchange.run()
-        checked = _audit_outcome(bounded, outcome)
+        checked = _audit_outcome(bounded, searches, outcome)
     if fix_integers:
         outcome = exchange.priced(outcome)
-        checked = _audit_outcome(bounded, outcome)
+        checked = _audit_outcome(bounded, searches, outcome)
     bound = _safe_bound(problem, outcome.bound, checked)
     return _solved(outcome, bound, families, checked, _exchange_price)
 
@@ -92,7 +97,10 @@ def by_grid(
     problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions, fix_integers: bool = False
 ) -> Solved:
     """The LP over all grid rows, solved by adding the violated ones: the same optimum, fewer rows in memory."""
-    searches = [FiniteSearch(family, laid.points) for family, laid in zip(problem.families, grids, strict=True)]
+    searches = [
+        FiniteSearch(family, laid.points, number)
+        for number, (family, laid) in enumerate(zip(problem.families, grids, strict=True))
+    ]
     exchange = Exchange(problem, searches, options)
     outcome = exchange.run()
     if fix_integers:
@@ -102,6 +110,34 @@ def by_grid(
         seen = [laid.points for laid in grids]
         checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
     return _solved(outcome, outcome.bound, problem.families, checked, _grid_price)
+
+
+def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
+    """The finite LP that says the same, by duality; audited by the exact separation that it does not use."""
+    finite = counterpart(problem)
+    model = HighsModel(finite.lp)
+    if options.time_limit is not None:
+        model.limit_time(options.time_limit)
+    solution = priced = model.solve()
+    size = finite.lp.matrix.nnz * 12
+    if solution.x is None:
+        return Solved(solution.status, solution.objective, solution.bound, None, 0, size)
+    if fix_integers and solution.row_duals is None:
+        integers = np.flatnonzero(finite.lp.integer)
+        priced = model.solve_with_fixed(integers, solution.x[integers])
+    x, split = solution.x[: problem.core.columns], len(problem.core.row_lower)
+    atoms = prices = core_duals = reduced = None
+    if priced.row_duals is not None and priced.reduced_costs is not None:
+        atoms = finite.atoms(priced.row_duals)
+        prices = tuple(_grid_price(family, *each) for family, each in zip(problem.families, atoms, strict=True))
+        core_duals, reduced = priced.row_duals[:split], priced.reduced_costs[: problem.core.columns]
+    searches = searches_for(problem.families)
+    found = tuple(search.worst(x) for search in searches)
+    looks = audit_families(problem.families, x, _near(searches, found, len(problem.families)))
+    checked = audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
+    point = Point(x, checked, prices, core_duals, reduced)
+    rows = len(finite.lp.row_lower) - split
+    return Solved(solution.status, problem.core.value(x), solution.bound, point, rows, size)
 
 
 def by_projection(
@@ -144,7 +180,9 @@ def _solved(
             prices = tuple(map(price_of, families, outcome.points, outcome.duals))
         point = Point(outcome.x, checked, prices, outcome.core_duals, outcome.reduced_costs, outcome.repaired)
     count = sum(map(len, outcome.points))
-    return Solved(outcome.status, outcome.objective, bound, point, count, outcome.memory, outcome.log)
+    return Solved(
+        outcome.status, outcome.objective, bound, point, count, outcome.memory, outcome.log, outcome.separation
+    )
 
 
 def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
@@ -174,14 +212,20 @@ def _atoms(outcome: Outcome) -> list[tuple[FloatArray, FloatArray]] | None:
     return None if outcome.duals is None else list(zip(outcome.points, outcome.duals, strict=True))
 
 
-def _audit_outcome(problem: SemiInfiniteLP, outcome: Outcome) -> Audit | None:
+def _audit_outcome(problem: SemiInfiniteLP, searches: Sequence[Search], outcome: Outcome) -> Audit | None:
     if outcome.x is None:
         return None
-    looks = [
-        audit_family(family, outcome.x, found.points)
-        for family, found in zip(problem.families, outcome.found, strict=True)
-    ]
+    looks = audit_families(problem.families, outcome.x, _near(searches, outcome.found, len(problem.families)))
     return audit(_integers_fixed(problem, outcome.x), outcome.x, looks, _atoms(outcome), outcome.core_duals)
+
+
+def _near(searches: Sequence[Search], found: Sequence[Found], families: int) -> list[FloatArray]:
+    """For each family the points that its search found."""
+    near: dict[int, FloatArray] = {}
+    for search, each in zip(searches, found, strict=True):
+        for member, number in enumerate(search.numbers.tolist()):
+            near[number] = each.points[each.members == member]
+    return [near[number] for number in range(families)]
 
 
 def _safe_bound(problem: SemiInfiniteLP, bound: float, checked: Audit | None) -> float:

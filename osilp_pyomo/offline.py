@@ -1,4 +1,4 @@
-"""solve: one model, three methods, results loaded back into it."""
+"""solve: one model, four methods, results loaded back into it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyomo.environ as pyo
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
-from osilp_pyomo.methods import by_exchange, by_grid, by_projection
+from osilp_pyomo.methods import by_counterpart, by_exchange, by_grid, by_projection
 from osilp_pyomo.progress import IterationReporter
 from osilp_pyomo.results import Result
 from osilp_pyomo.tracing import trace_model
 
-METHODS = ("exchange", "discretized", "projected")
+METHODS = ("exchange", "counterpart", "discretized", "projected")
 
 
 def solve(
@@ -39,9 +39,9 @@ def solve(
     ----------
     model : ConcreteModel
         Read, and changed only in the values of its variables and of the Suffixes dual and rc.
-    method : "exchange", "discretized" or "projected"
-        Exact over the continuum with a bracket; on the points of a grid; or on test functions. The last
-        two give bounds.
+    method : "exchange", "counterpart", "discretized" or "projected"
+        Exact over the continuum with a bracket; as the finite LP that duality makes of rows affine in an uncertain
+        vector of a set bounded by planes; on the points of a grid; or on test functions. The last two give bounds.
     grid : Grid, array of points, or {component: grid}
         For "discretized" and "projected"; a few thousand points if not given.
     basis : Basis, list of functions, or {component: basis}
@@ -91,8 +91,8 @@ def solve(
         raise OptionError(f"solve: iteration_limit must be a whole number >= 1 (got {iteration_limit!r}).")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
-    if grid is not None and method == "exchange":
-        raise OptionError("solve: method='exchange' works on the continuum and takes no grid=; use 'discretized'.")
+    if grid is not None and method in ("exchange", "counterpart"):
+        raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
         raise ModelError(f"solve: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
     if not model.is_constructed():
@@ -102,6 +102,8 @@ def solve(
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report)
         if method == "exchange":
             solved = by_exchange(traced.problem, options, fix_integers)
+        elif method == "counterpart":
+            solved = by_counterpart(traced.problem, options, fix_integers)
         elif method == "discretized":
             solved = by_grid(traced.problem, traced.lay_grids(grid), options, fix_integers)
         else:

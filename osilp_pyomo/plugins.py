@@ -112,7 +112,7 @@ class OsilpSolver:
 
     name = "osilp"
     CONFIG = _declared(
-        method=("exchange", "'exchange', 'discretized' or 'projected'."),
+        method=("exchange", "'exchange', 'counterpart', 'discretized' or 'projected'."),
         grid=(None, "Grid, points, or {component: grid}."),
         basis=(None, "Basis, functions, or {component: basis}."),
         tolerance=(1e-9, "Violation that counts as none, relative to the size of the row's terms."),

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.row_curvature import RowCurvature
 
 IntArray = NDArray[np.int64]
 
@@ -172,11 +173,39 @@ class SampledRows(Rows):
 
 
 @dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some rows in numbers: ``lower <= matrix @ x[columns] <= upper``."""
+
+    columns: IntArray
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, kept: Any) -> RowBlock:
+        return RowBlock(self.columns, self.matrix[kept], self.lower[kept], self.upper[kept])
+
+    def excess(self, x: FloatArray) -> FloatArray:
+        """By how much each row is overrun."""
+        return excess_of(self.matrix @ x[self.columns], self.lower, self.upper)
+
+    def size(self, x: FloatArray) -> FloatArray:
+        """Sum of each row's absolute terms."""
+        return np.abs(self.matrix) @ np.abs(x[self.columns])
+
+    def scale(self, x: FloatArray) -> FloatArray:
+        """What violations of the rows are measured by; see :func:`violation_scale`."""
+        return violation_scale(self.matrix @ x[self.columns], self.size(x), self.lower, self.upper)
+
+
+@dataclass(frozen=True, eq=False)
 class Family:
     """One row for every point of a domain.
 
     ``route`` is "traced" or "sampled"; ``column_names`` names all columns of the LP, so that an
-    error can speak of the user's variables.
+    error can speak of the user's variables; ``curvature`` is what is known of its functions of the index.
     """
 
     name: str
@@ -184,6 +213,7 @@ class Family:
     rows: Rows
     column_names: Sequence[str]
     route: str = "traced"
+    curvature: RowCurvature | None = None
 
     @property
     def user_domain(self) -> Domain:
@@ -245,6 +275,10 @@ class Family:
     def matrix(self, points: FloatArray) -> FloatArray:
         """Coefficients at the points over ``rows.columns``, an array (m, n)."""
         return self._assembled(self.blocks(points), len(points))
+
+    def block(self, points: FloatArray) -> RowBlock:
+        """Its rows at the points."""
+        return RowBlock(self.rows.columns, self.matrix(points), *self.limits(points))
 
     def matrix_unchecked(self, points: FloatArray) -> FloatArray:
         """The same with whatever the formulas give, finite or not."""

@@ -15,7 +15,7 @@ from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP, excess_of, violation_scale
-from osilp_pyomo.scaling import scaling_for
+from osilp_pyomo.scaling import example_rows, examples_at, scaling_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,8 @@ def solve_projected(
     fix_integers: bool = False,
 ) -> ProjectedSolution:
     """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
-    scaling = scaling_for(problem, [part.functionals.points for part in rows])
+    most = example_rows(problem.core)
+    scaling = scaling_for(problem.core, [examples_at(part.family, part.functionals.points, most) for part in rows])
     model = HighsModel(problem.core, scaling)
     numbers = [model.add_rows(part.family.rows.columns, part.matrix, part.lower, part.upper) for part in rows]
     if time_limit is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
 
@@ -23,8 +24,12 @@ def ray_problem(problem: SemiInfiniteLP) -> SemiInfiniteLP:
         row_lower=_zero_where_finite(core.row_lower),
         row_upper=_zero_where_finite(core.row_upper),
     )
-    families = tuple(replace(family, rows=_Homogeneous(family.rows)) for family in problem.families)
+    families = tuple(replace(family, rows=_homogeneous(family.rows)) for family in problem.families)
     return SemiInfiniteLP(rays, families)
+
+
+def _homogeneous(rows: Rows) -> Rows:
+    return rows.homogeneous() if isinstance(rows, AffineRows) else _Homogeneous(rows)
 
 
 class _Homogeneous(Rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,10 @@ class RelationTerms:
     lower: list[Any] | None
     upper: list[Any] | None
 
+    def terms(self) -> LinearTerms:
+        """The terms with variables."""
+        return self.body
+
 
 def take_apart(relation: Any, what: str) -> RelationTerms:
     """Split a relation that is linear in its free variables; ``what`` is whose it is, for the errors."""
@@ -110,10 +115,14 @@ def take_apart(relation: Any, what: str) -> RelationTerms:
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
         if reads_as_lower(relation):
             result = _flipped(result)
-    owners = {id(variable.parent_component()): variable for variable in body.variables.values()}
-    for variable in owners.values():
-        _refuse_continuous_variable(variable, what)
+    refuse_continuous_variables(body.variables.values(), what)
     return result
+
+
+def refuse_continuous_variables(variables: Iterable[Any], what: str) -> None:
+    """Refuse variables that are functions of a continuous index."""
+    for variable in {id(variable.parent_component()): variable for variable in variables}.values():
+        _refuse_continuous_variable(variable, what)
 
 
 def reads_as_lower(relation: Any) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +14,9 @@ from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.prices import Price
 
 T = TypeVar("T")
+
+# Families that a print speaks of one by one.
+_MOST_SHOWN = 6
 
 # A relative violation that still counts as feasible, as solvers of finite LPs count it.
 FEASIBLE = 1e-6
@@ -93,6 +96,10 @@ class Result:
         Time from the model to the answer.
     routes : dict
         For each family whether its rule was "traced" or "sampled".
+    separation : dict
+        For each family how exchange found its most violated row: in "closed form", by a "linear program", a "convex
+        program" or "enumeration", for "concave rows" by a local search that is global, all of them exact; or by a
+        "search", which sees what a scan and climbs from its peaks can see.
     """
 
     method: str
@@ -106,6 +113,7 @@ class Result:
     seconds: float
     routes: Mapping[str, str]
     answer: Answer | None
+    separation: Mapping[str, str] = field(default_factory=dict)
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -242,17 +250,26 @@ class Result:
             if not self.certified:
                 how = "not certified, for no point with room in every row is known"
             lines.append(f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}")
+        elif self.method == "counterpart":
+            lines.append("  bound      the objective: the counterpart is the same problem in finitely many rows")
         else:
             where = "at the grid points" if self.method == "discretized" else "against the test functions"
             lines.append(f"  bound      the objective bounds the semi-infinite one: the rows hold {where} only")
-        for name, worst in self.answer.violation.items():
-            lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self.answer.worst_index[name]}")
+        by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
+        for name, worst in _shown(by_size):
+            lines.append(f"  violation  {worst:.2g} of '{name}', worst at {_short(self.answer.worst_index[name])}")
+        lines += _others(by_size, "  violation  at most {:.2g} of {} other families", lambda item: item[1])
         if np.isfinite(self.test_violation):
             lines.append(f"             {self.test_violation:.2g} against the test functions")
         if self.answer.price is None:
             lines.append("  price      none: the model has integer variables")
         else:
-            lines.extend(f"  price      {price!r}" for price in self.answer.price.values())
+            by_total = sorted(self.answer.price.values(), key=lambda price: -abs(price.total))
+            lines.extend(f"  price      {price!r}" for price in _shown(by_total))
+            lines += _others(
+                by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total)
+            )
+        lines += self._separation_lines()
         lines.append(f"  audit      {self.audit}")
         lines.append(f"  size       {self.rows} semi-infinite rows, {self.memory / 1e6:.1f} MB")
         restarts = int(self.log["restarts"].iloc[-1]) if "restarts" in self.log else 0
@@ -263,4 +280,38 @@ class Result:
             lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
         return "\n".join(lines)
 
+    def _separation_lines(self) -> list[str]:
+        """How exactly rows were separated, where anything but a search was used."""
+        ways: dict[str, int] = {}
+        for way in self.separation.values():
+            ways[way] = ways.get(way, 0) + 1
+        if set(ways) <= {"search"}:
+            return []
+        exact = ", ".join(f"{way} ({count})" for way, count in ways.items() if way != "search")
+        lines = [f"  exact      the worst row was found for certain, by {exact}"]
+        if "search" in ways:
+            lines.append(f"  search     {ways['search']} families were scanned: not certified beyond what a scan sees")
+        return lines
+
     __repr__ = __str__
+
+
+def _shown(entries: Sequence[T]) -> Sequence[T]:
+    """The first few of many entries, which come largest first."""
+    return entries if len(entries) <= _MOST_SHOWN else entries[: _MOST_SHOWN - 3]
+
+
+def _others(entries: Sequence[T], text: str, size: Callable[[T], float]) -> list[str]:
+    """One line for the entries that are not shown, with the size of the largest."""
+    shown = len(_shown(entries))
+    return [] if shown == len(entries) else [text.format(size(entries[shown]), len(entries) - shown)]
+
+
+def _short(index: Any) -> str:
+    """A point, long vectors cut short and rounded."""
+    if not isinstance(index, tuple):
+        return str(index)
+    numbers = [f"{number:.6g}" for number in index]
+    if len(numbers) > 6:
+        numbers = [*numbers[:4], "...", numbers[-1]]
+    return f"({', '.join(numbers)})"

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import FiniteLP, IntArray, SemiInfiniteLP
+from osilp_pyomo.problem import Family, FiniteLP, IntArray, RowBlock
 
 # Columns and costs within this factor of 1 are left alone.
 _ORDINARY = 1000.0
@@ -95,9 +95,20 @@ class Scaling:
         return result
 
 
-def scaling_for(problem: SemiInfiniteLP, points: Sequence[FloatArray]) -> Scaling:
-    """Scale by the ordinary rows, and by the semi-infinite ones at some of the points of each family."""
-    core = problem.core
+def example_rows(core: FiniteLP) -> int:
+    """How many rows of a family are looked at for scaling."""
+    return min(_ROWS, max(8, _COEFFICIENTS // max(1, core.columns)))
+
+
+def examples_at(family: Family, points: FloatArray, most: int) -> tuple[IntArray, RowBlock]:
+    """Rows of a family at some of the points, spread evenly, as examples of one family."""
+    wanted = min(len(points), most)
+    chosen = points[np.unique(np.linspace(0, len(points) - 1, wanted).astype(int))]
+    return np.zeros(len(chosen), dtype=np.int64), family.block(chosen)
+
+
+def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -> Scaling:
+    """Scale by the ordinary rows, and by examples of the semi-infinite ones, each with the family it belongs to."""
     # How large each variable can be by the row that allows it most, and its largest coefficient; 0 where unknown.
     reach, largest = np.zeros(core.columns), np.zeros(core.columns)
 
@@ -106,22 +117,23 @@ def scaling_for(problem: SemiInfiniteLP, points: Sequence[FloatArray]) -> Scalin
         used = coefficients > 0
         reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
 
+    limits = np.maximum(_finite(core.row_lower), _finite(core.row_upper))
     for row in range(len(core.row_lower)):
         entries = slice(core.matrix.indptr[row], core.matrix.indptr[row + 1])
-        limit = _largest_limit(core.row_lower[row : row + 1], core.row_upper[row : row + 1])
-        note(core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limit)
+        note(core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limits[row])
     free = np.flatnonzero(np.isneginf(core.column_lower) & np.isposinf(core.column_upper) & ~core.integer)
     samples = []
-    for family, at in zip(problem.families, points, strict=True):
-        wanted = min(len(at), _ROWS, max(8, _COEFFICIENTS // max(1, core.columns)))
-        chosen = at[np.unique(np.linspace(0, len(at) - 1, wanted).astype(int))]
-        matrix = family.matrix(chosen)
-        limit = _largest_limit(*family.limits(chosen))
-        note(family.rows.columns, np.abs(matrix).max(axis=0, initial=0.0), limit)
+    for members, rows in examples:
+        starts = np.flatnonzero(np.diff(members, prepend=-1))
+        limits = np.maximum(_finite(rows.lower), _finite(rows.upper))
+        if len(starts):
+            sizes = np.maximum.reduceat(np.abs(rows.matrix), starts, axis=0)
+            for coefficients, limit in zip(sizes, np.maximum.reduceat(limits, starts), strict=True):
+                note(rows.columns, coefficients, limit)
         if 2 <= len(free) <= _MOST_MIXED:
-            inside = np.isin(family.rows.columns, free)
-            sample = np.zeros((len(chosen), len(free)))
-            sample[:, np.searchsorted(free, family.rows.columns[inside])] = matrix[:, inside]
+            inside = np.isin(rows.columns, free)
+            sample = np.zeros((len(rows), len(free)))
+            sample[:, np.searchsorted(free, rows.columns[inside])] = rows.matrix[:, inside]
             samples.append(sample)
     units = _units(core, reach, largest)
     scaling = Scaling(units)
@@ -168,6 +180,6 @@ def _triangle(sample: FloatArray) -> FloatArray | None:
     return triangle
 
 
-def _largest_limit(lower: FloatArray, upper: FloatArray) -> float:
-    limits = np.concatenate([lower, upper])
-    return float(np.abs(limits[np.isfinite(limits)]).max(initial=0.0))
+def _finite(limits: FloatArray) -> FloatArray:
+    """Sizes of limits; 0 where there is none."""
+    return np.where(np.isfinite(limits), np.abs(limits), 0.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,7 +22,8 @@ from scipy.stats import qmc
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import SCALE_FLOOR, Family, IntArray, excess_of, violation_scale
+from osilp_pyomo.problem import SCALE_FLOOR, Family, IntArray, RowBlock, excess_of, violation_scale
+from osilp_pyomo.scaling import examples_at
 
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
@@ -48,13 +49,15 @@ _BISECTIONS = 30
 class Found:
     """Local maximizers of the excess, the worst first.
 
-    ``scale`` is what each is to be measured by, ``typical`` the size of the row at most points.
+    ``scale`` is what each is to be measured by, ``typical`` the size of the row at most points; ``members`` tells
+    which family of the search each point belongs to, by its place there.
     """
 
     points: FloatArray
     excess: FloatArray
     scale: FloatArray
     typical: float
+    members: IntArray
 
     @property
     def worst(self) -> float:
@@ -73,11 +76,71 @@ class Found:
 
 
 class Search(ABC):
-    """Finds the points at which a family is violated by x."""
+    """Finds the points at which families are violated by x.
 
-    def __init__(self, family: Family, points: FloatArray) -> None:
-        self.family = family
+    Attributes
+    ----------
+    families : tuple of Family
+        One, or several that are looked at together.
+    numbers : array of int
+        Their numbers in the problem.
+    whole : bool
+        Whether it stands for the whole index, so that rows may be added anywhere in it.
+    separation : str
+        How it looks: "search" finds what a scan can see, everything else is proved.
+    """
+
+    families: tuple[Family, ...]
+    numbers: IntArray
+    whole: bool = True
+    separation: str = "search"
+
+    @abstractmethod
+    def worst(self, x: FloatArray) -> Found:
+        """Look for violated points."""
+
+    @abstractmethod
+    def rows(self, members: IntArray, points: FloatArray) -> RowBlock:
+        """The rows of some of its families, by place, at one point each."""
+
+    @abstractmethod
+    def beginning(self) -> tuple[IntArray, FloatArray]:
+        """Families, by place, and points to begin with, so that the first LP is seldom unbounded."""
+
+    @abstractmethod
+    def examples(self, most: int) -> tuple[IntArray, RowBlock]:
+        """Families, by place, and rows of them, at most so many a family, that show how large they are."""
+
+    @abstractmethod
+    def over(self, families: Sequence[Family]) -> Self:
+        """The same search over other families of the problem, with the same coefficients and other limits."""
+
+    def learn(self, member: int, points: FloatArray) -> bool:
+        """Look at these points of a family as well from now on; False for a search that misses nothing."""
+        return False
+
+    def distinct(self, points: FloatArray) -> IntArray:
+        """Which of some violated points are worth a row each."""
+        return np.arange(len(points))
+
+    @property
+    def memory(self) -> int:
+        """Bytes held."""
+        return 0
+
+
+class ScanSearch(Search):
+    """Looks at one family on a fixed scan."""
+
+    def __init__(self, family: Family, points: FloatArray, number: int = 0) -> None:
+        self.families = (family,)
+        self.numbers = np.array([number])
         self._lay(points)
+
+    @property
+    def family(self) -> Family:
+        """The one family."""
+        return self.families[0]
 
     def _lay(self, points: FloatArray) -> None:
         self.points = points
@@ -86,12 +149,26 @@ class Search(ABC):
         self._matrix: FloatArray | None = None
         self._cacheable = points.shape[0] * len(self.family.rows.columns) * 8 <= CACHE_BYTES
 
-    def over(self, family: Family) -> Self:
-        """The same search over a family with the same coefficients and other limits."""
+    def over(self, families: Sequence[Family]) -> Self:
         other = copy.copy(self)
-        other.family = family
-        other.lower, other.upper = family.limits(self.points)
+        other.families = (families[int(self.numbers[0])],)
+        other.lower, other.upper = other.family.limits(self.points)
         return other
+
+    def rows(self, members: IntArray, points: FloatArray) -> RowBlock:
+        return self.family.block(points)
+
+    def beginning(self) -> tuple[IntArray, FloatArray]:
+        """A few spread points of the scan."""
+        wanted = min(len(self.points), 16 * self.family.domain.dimension)
+        chosen = np.unique(np.linspace(0, len(self.points) - 1, wanted).astype(int))
+        return np.zeros(len(chosen), dtype=np.int64), self.points[chosen]
+
+    def examples(self, most: int) -> tuple[IntArray, RowBlock]:
+        return examples_at(self.family, self.points, most)
+
+    def distinct(self, points: FloatArray) -> IntArray:
+        return apart(points / self.family.domain.width, 1e-7)
 
     @property
     def memory(self) -> int:
@@ -110,19 +187,14 @@ class Search(ABC):
         return excess_of(activity, self.lower, self.upper), float(np.median(sizes))
 
     def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Found:
-        return Found(points, excess, np.maximum(self.family.scale(points, x), SCALE_FLOOR * typical), typical)
-
-    @abstractmethod
-    def worst(self, x: FloatArray) -> Found:
-        """Look for violated points."""
-
-    @abstractmethod
-    def learn(self, points: FloatArray) -> None:
-        """Look at these points as well from now on."""
+        scale = np.maximum(self.family.scale(points, x), SCALE_FLOOR * typical)
+        return Found(points, excess, scale, typical, np.zeros(len(points), dtype=np.int64))
 
 
-class FiniteSearch(Search):
+class FiniteSearch(ScanSearch):
     """Over the points of a grid, and no others."""
+
+    whole = False
 
     def worst(self, x: FloatArray) -> Found:
         excess, typical = self._scan(x)
@@ -130,16 +202,13 @@ class FiniteSearch(Search):
         peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["interval"]]
         return self._found(self.points[peaks], excess[peaks], typical, x)
 
-    def learn(self, points: FloatArray) -> None:
-        """A grid stays what it is."""
 
-
-class ContinuumSearch(Search):
+class ContinuumSearch(ScanSearch):
     """Over every point of the domain."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, number: int = 0) -> None:
         columns = len(family.rows.columns) if family.route == "traced" else _INTERVAL_BUDGET
-        super().__init__(family, scan_points(family.domain, columns))
+        super().__init__(family, scan_points(family.domain, columns), number)
 
     @property
     def _candidates(self) -> int:
@@ -147,9 +216,10 @@ class ContinuumSearch(Search):
             return CANDIDATES["sampled"]
         return CANDIDATES["interval" if self.family.domain.dimension == 1 else "box"]
 
-    def learn(self, points: FloatArray) -> None:
+    def learn(self, member: int, points: FloatArray) -> bool:
         """Put points into the scan, so that what lies between its own points is not missed again."""
         self._lay(np.concatenate([self.points, points]))
+        return True
 
     def worst(self, x: FloatArray) -> Found:
         excess, typical = self._scan(x)

@@ -154,5 +154,10 @@ def compactify(family: Family) -> Family:
         return family
     compact = Compactification(family.domain)
     return CompactFamily(
-        family.name, compact.box(), _NormalisedRows(family.rows, compact), family.column_names, family.route, compact
+        family.name,
+        compact.box(),
+        _NormalisedRows(family.rows, compact),
+        family.column_names,
+        family.route,
+        compact=compact,
     )

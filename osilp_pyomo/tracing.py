@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,22 @@ from pyomo.dae import ContinuousSet, DerivativeVar, Integral
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
-from osilp_pyomo.agreement import disagreement, refuse_moody_rule, sampled_row
+from osilp_pyomo.affine import AffineTrace, affine_rows
+from osilp_pyomo.agreement import TRIED_TERMS, disagreement, refuse_moody_rule, sampled_row, still_affine
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.choices import lay_bases, lay_grids, names_of
 from osilp_pyomo.columns import Columns, Names
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.curved import read_curvature
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ModelError, SamplingWarning, warn_user
 from osilp_pyomo.expressions import CannotCompileError, group_terms
 from osilp_pyomo.grids import GridPoints
-from osilp_pyomo.indices import domain_of
+from osilp_pyomo.indices import Domains
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
-from osilp_pyomo.problem import Family, FiniteLP, SampledRows, SemiInfiniteLP, TermGroup, TracedRows
+from osilp_pyomo.problem import Family, FiniteLP, Rows, SampledRows, SemiInfiniteLP, TermGroup, TracedRows
 from osilp_pyomo.profiles import Profile
-from osilp_pyomo.relations import RelationTerms, take_apart
+from osilp_pyomo.relations import RelationTerms, refuse_continuous_variables, take_apart
 from osilp_pyomo.switching import with_switch_points
 
 
@@ -73,18 +75,21 @@ def _trace_model(model: Any) -> TracedModel:
         columns.register(terms, what)
         constraints.append(constraint)
         relations.append((lower, terms, upper))
-    relation_terms = [
-        None if family.trace is None else take_apart(family.trace, f"SemiInfiniteConstraint '{family.name}'")
-        for family in families
-    ]
-    for family, row in zip(families, relation_terms, strict=True):
+    known_domains = Domains()
+    domains = [known_domains.of(family) for family in families]
+    tried = _families_to_try(model, families)
+    readings = [_read(family, domain, id(family) in tried) for family, domain in zip(families, domains, strict=True)]
+    for family, row in zip(families, readings, strict=True):
         if row is not None:
-            columns.register(row.body, f"SemiInfiniteConstraint '{family.name}'")
+            columns.register(row.terms(), f"SemiInfiniteConstraint '{family.name}'")
     names = Names(columns.variables)
-    domains = [domain_of(family) for family in families]
     compiled = [
-        None if row is None else _traced_rows(family, row, columns, domain, names)
-        for family, row, domain in zip(families, relation_terms, domains, strict=True)
+        affine_rows(row, columns.of)
+        if isinstance(row, AffineTrace)
+        else None
+        if row is None
+        else _traced_rows(family, row, columns, domain, names)
+        for family, row, domain in zip(families, readings, domains, strict=True)
     ]
     if any(rows is None for rows in compiled):
         # A rule that is called at each point may use any variable at any of them.
@@ -93,6 +98,12 @@ def _trace_model(model: Any) -> TracedModel:
     traced = tuple(
         _family(family, rows, columns, domain, names)
         for family, rows, domain in zip(families, compiled, domains, strict=True)
+    )
+    traced = tuple(
+        replace(family, curvature=read_curvature(row, owner.placeholders, columns.of, family))
+        if isinstance(row, RelationTerms) and family.domain.body is not None and isinstance(family.rows, TracedRows)
+        else family
+        for family, row, owner in zip(traced, readings, (each.parent_component() for each in families), strict=True)
     )
     return TracedModel(SemiInfiniteLP(core, traced), tuple(columns.variables), tuple(constraints), families)
 
@@ -218,15 +229,46 @@ def _bounds(variable: Any) -> tuple[float, float]:
 # -- families --------------------------------------------------------------------------------------
 
 
+def _families_to_try(model: Any, families: Sequence[SemiInfiniteConstraintData]) -> set[int]:
+    """Ids of the families whose rule is called with numbers, to see that their numbers are still those of the rule.
+
+    All of them where a rule may have read a Param that has another value now; else a few of each component.
+    """
+    if any(param.mutable for param in model.component_objects(pyo.Param, descend_into=True)):
+        return set(map(id, families))
+    chosen: list[Any] = []
+    for owner in {id(family.parent_component()): family.parent_component() for family in families}.values():
+        own = [family for family in owner.values() if family.active]
+        size = max((1 if family.affine is None else family.affine.matrix.size for family in own), default=1)
+        count = min(len(own), max(1, TRIED_TERMS // size))
+        chosen += [own[len(own) * (2 * k + 1) // (2 * count)] for k in range(count)]
+    return set(map(id, chosen))
+
+
+def _read(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> AffineTrace | RelationTerms | None:
+    """A family's row: its numbers where it is affine in an uncertain vector, else its terms; None if it has none."""
+    if data.trace is None:
+        return None
+    what = f"SemiInfiniteConstraint '{data.name}'"
+    if data.parent_component().uncertain:
+        trace = still_affine(data, domain, tried)
+        if trace is not None:
+            refuse_continuous_variables(trace.variables, what)
+            return trace
+    return take_apart(data.trace, what)
+
+
 def _family(
     data: SemiInfiniteConstraintData,
-    rows: TracedRows | None,
+    rows: Rows | None,
     columns: Columns,
     domain: Domain,
     names: Sequence[str],
 ) -> Family:
-    if rows is not None:
+    if isinstance(rows, TracedRows):
         return Family(data.name, with_switch_points(domain, rows), rows, names, "traced")
+    if rows is not None:
+        return Family(data.name, domain, rows, names, "traced")
     refuse_moody_rule(data, columns, domain)
     called = SampledRows(np.arange(len(columns.variables)), lambda point: sampled_row(data, point, columns))
     return Family(data.name, domain, called, names, "sampled")

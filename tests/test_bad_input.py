@@ -103,8 +103,8 @@ def test_an_index_without_an_interval():
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(pyo.RangeSet(1, 1, 0), rule=lambda m, u: m.x * u <= 1)
     assert str(error.value) == (
-        "SemiInfiniteConstraint: it needs a continuous index, a ContinuousSet or RangeSet(a, b, 0) with a < b; over "
-        "ordinary sets alone an ordinary Constraint says the same."
+        "SemiInfiniteConstraint: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
+        "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
     )
     with pytest.raises(ValueError) as reversed_bounds:
         m.w = pyo.RangeSet(1, 0, 0)

@@ -11,7 +11,7 @@ from pyomo.dae import ContinuousSet
 from scipy.optimize import minimize
 
 import osilp_pyomo as osilp
-from osilp_pyomo.curvature import AFFINE, CONCAVE, CONVEX, Shape, by_rules
+from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX, Shape, by_rules
 from osilp_pyomo.errors import CurvatureError
 from osilp_pyomo.expressions import CannotCompileError, compiled, shape_of, source_of
 from osilp_pyomo.jets import _UNARY, JetWriter, function_text, made, slot_texts

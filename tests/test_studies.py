@@ -560,7 +560,7 @@ def test_damaged_files_are_named(tmp_path):
     assert str(refused.value).endswith("; remove it, and its trial is run again.")
 
 
-def start_long_study(folder, log, trials, seconds, workers):
+def start_long_study(folder, log, trials, seconds, workers, quick=0):
     arguments = [
         sys.executable,
         str(HERE / "long_study.py"),
@@ -569,6 +569,7 @@ def start_long_study(folder, log, trials, seconds, workers):
         str(trials),
         str(seconds),
         str(workers),
+        str(quick),
     ]
     return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -588,7 +589,9 @@ def test_a_stopped_study_resumes_without_repeating_or_losing_a_trial(tmp_path, h
     whole = osilp.compare(packing_program(), POLICIES, sampler=Told(tmp_path / "other"), trials=8, seed=5)
     stopped_at = []
     for count in (2, 5):
-        process = start_long_study(folder, log, 8, 0.3, workers)
+        # The draw that the study is known by and those of the trials to be finished are quick, all others would last.
+        missing = count - (stopped_at[-1] if stopped_at else 0)
+        process = start_long_study(folder, log, 8, 30, workers, len(Told(log).calls()) + 1 + missing)
         wait_for_trials(folder, count, process)
         os.kill(process.pid, how)
         _, said = process.communicate(timeout=60)

@@ -1,0 +1,286 @@
+"""Rows affine in an uncertain vector, read from Pyomo relations: bilinear in the vector and the variables.
+
+Ordinary traces keep coefficients as formulas. Where a row is ``sum c xi_k x_j`` its numbers are all there is to know,
+and with them the row can be separated exactly. Thousands of terms are walked here, so the loops are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyomo.common.numeric_types import native_numeric_types, native_types
+from pyomo.core.expr import numeric_expr as numeric
+from pyomo.core.expr import relational_expr as relational
+
+from osilp_pyomo.affine_rows import AffineRows
+from osilp_pyomo.domains import BoolArray, FloatArray
+from osilp_pyomo.linear import LinearTerms
+from osilp_pyomo.relations import reads_as_lower
+
+_MONOMIAL, _DATA_PRODUCT = numeric.MonomialTermExpression, numeric.NPV_ProductExpression
+
+
+class NotAffineError(Exception):
+    """A term is no number times an entry of the vector times a variable."""
+
+
+@dataclass(frozen=True, eq=False)
+class AffineTrace:
+    """A relation ``lower <= (1, xi) @ matrix @ x <= upper`` with its variables.
+
+    ``lasting`` tells that nothing was read that may change before the model is solved: a mutable Param, the value of
+    a fixed variable, a named Expression.
+    """
+
+    variables: tuple[Any, ...]
+    matrix: FloatArray
+    lower: FloatArray | None
+    upper: FloatArray | None
+    lasting: bool
+
+    def terms(self) -> LinearTerms:
+        """Its variables, as the columns of a problem register them."""
+        return LinearTerms({id(variable): variable for variable in self.variables})
+
+    def at(self, point: FloatArray) -> tuple[dict[int, float], float, float]:
+        """Coefficients by the id of their variable, and limits, at one vector."""
+        vector = np.concatenate([[1.0], point])
+        coefficients = dict(zip(map(id, self.variables), (vector @ self.matrix).tolist(), strict=True))
+        lower = -np.inf if self.lower is None else float(vector @ self.lower)
+        return coefficients, lower, np.inf if self.upper is None else float(vector @ self.upper)
+
+    def entries(self) -> BoolArray:
+        """Which entries of the vector appear."""
+        parts = [self.matrix[1:], *(limit[1:, None] for limit in (self.lower, self.upper) if limit is not None)]
+        return np.any(np.column_stack(parts) != 0, axis=1)
+
+    def unfixed(self) -> AffineTrace:
+        """The same with variables that are fixed now moved to the limits."""
+        if not any(variable.fixed for variable in self.variables):
+            return self
+        free = np.array([not variable.fixed for variable in self.variables])
+        values = np.array([0.0 if variable.value is None else variable.value for variable in self.variables])
+        moved = self.matrix[:, ~free] @ values[~free]
+        return AffineTrace(
+            tuple(variable for variable in self.variables if not variable.fixed),
+            self.matrix[:, free],
+            None if self.lower is None else self.lower - moved,
+            None if self.upper is None else self.upper - moved,
+            False,
+        )
+
+
+class _Terms:
+    """Terms ``number * xi_k * variable`` found so far; k = 0 stands for the number 1, variable None for none."""
+
+    def __init__(self, axes: Mapping[int, int]) -> None:
+        self.axes = axes
+        self.factors: list[int] = []
+        self.columns: list[int] = []
+        self.numbers: list[float] = []
+        # Column 0 holds what has no variable.
+        self.column_of: dict[int, int] = {0: 0}
+        self.variables: list[Any] = []
+        self.lasting = True
+
+    def column(self, variable: Any) -> int:
+        key = id(variable)
+        column = self.column_of.get(key)
+        if column is None:
+            self.variables.append(variable)
+            column = self.column_of[key] = len(self.variables)
+        return column
+
+    def add(self, expression: Any, sign: float) -> None:
+        """Walk an expression; every entry of the stack is a node in a product with a number, xi_k and a variable."""
+        stack: list[tuple[Any, float, int, int]] = [(expression, sign, 0, 0)]
+        factors, columns, numbers = self.factors, self.columns, self.numbers
+        axes, column_of = self.axes, self.column_of
+        while stack:
+            node, scale, factor, column = stack.pop()
+            kind = node.__class__
+            if kind in native_numeric_types:
+                factors.append(factor)
+                columns.append(column)
+                numbers.append(scale * node)
+            elif kind in native_types:
+                raise NotAffineError
+            elif not node.is_expression_type():
+                self._leaf(node, scale, factor, column)
+            elif isinstance(node, numeric.SumExpression):
+                rest = []
+                for part in node.args:
+                    # Most terms are a number times a variable, or a number times an entry of the vector.
+                    if part.__class__ is _MONOMIAL:
+                        number, leaf = part._args_
+                        if number.__class__ in native_numeric_types and not leaf.fixed and not column:
+                            factors.append(factor)
+                            columns.append(column_of.get(id(leaf)) or self.column(leaf))
+                            numbers.append(scale * number)
+                            continue
+                    elif part.__class__ is _DATA_PRODUCT:
+                        number, leaf = part._args_
+                        if number.__class__ in native_numeric_types and id(leaf) in axes and not factor:
+                            factors.append(axes[id(leaf)] + 1)
+                            columns.append(column)
+                            numbers.append(scale * number)
+                            continue
+                    rest.append((part, scale, factor, column))
+                stack.extend(reversed(rest))
+            elif isinstance(node, numeric.ProductExpression):
+                left, right = node._args_
+                self._push_product(stack, left, right, scale, factor, column)
+            elif isinstance(node, numeric.NegationExpression):
+                stack.append((node.args[0], -scale, factor, column))
+            elif isinstance(node, numeric.DivisionExpression):
+                below = self._number(node.args[1])
+                if below is None or below == 0:
+                    raise NotAffineError
+                stack.append((node.args[0], scale / below, factor, column))
+            elif node.is_named_expression_type():
+                self.lasting = False
+                stack.append((node.args[0], scale, factor, column))
+            else:
+                number = self._number(node)
+                if number is None:
+                    raise NotAffineError
+                stack.append((number, scale, factor, column))
+
+    def _leaf(self, node: Any, scale: float, factor: int, column: int) -> None:
+        """A placeholder, a variable or a Param."""
+        place = self.axes.get(id(node))
+        if place is not None:
+            if factor:
+                raise NotAffineError
+            self._put(scale, place + 1, column)
+        elif node.is_variable_type() and not node.fixed:
+            if column:
+                raise NotAffineError
+            self._put(scale, factor, self.column(node))
+        else:
+            number = node(exception=False)
+            if number.__class__ not in native_numeric_types:
+                # What has no value is named by the ordinary way of reading rows.
+                raise NotAffineError
+            self.lasting = False
+            self._put(scale * number, factor, column)
+
+    def _put(self, number: float, factor: int, column: int) -> None:
+        self.factors.append(factor)
+        self.columns.append(column)
+        self.numbers.append(number)
+
+    def _push_product(
+        self, stack: list[tuple[Any, float, int, int]], left: Any, right: Any, scale: float, factor: int, column: int
+    ) -> None:
+        for one, other in ((left, right), (right, left)):
+            if one.__class__ in native_numeric_types:
+                stack.append((other, scale * one, factor, column))
+                return
+            if one.__class__ in native_types:
+                raise NotAffineError
+            if not one.is_expression_type():
+                place = self.axes.get(id(one))
+                if place is not None:
+                    if factor:
+                        raise NotAffineError
+                    stack.append((other, scale, place + 1, column))
+                elif one.is_variable_type() and not one.fixed:
+                    if column:
+                        raise NotAffineError
+                    stack.append((other, scale, factor, self.column(one)))
+                else:
+                    number = one(exception=False)
+                    if number.__class__ not in native_numeric_types:
+                        raise NotAffineError
+                    self.lasting = False
+                    stack.append((other, scale * number, factor, column))
+                return
+        self._multiply(left, right, scale, factor, column)
+
+    def _multiply(self, left: Any, right: Any, scale: float, factor: int, column: int) -> None:
+        """Two sums: every term of one by every term of the other."""
+        first, second = self._apart(left), self._apart(right)
+        for number, k, j in zip(first.numbers, first.factors, first.columns, strict=True):
+            for other, other_k, other_j in zip(second.numbers, second.factors, second.columns, strict=True):
+                if (k > 0) + (other_k > 0) + (factor > 0) > 1 or (j > 0) + (other_j > 0) + (column > 0) > 1:
+                    raise NotAffineError
+                variable = first.variables[j - 1] if j else second.variables[other_j - 1] if other_j else None
+                place = column if variable is None else self.column(variable)
+                self._put(scale * number * other, factor or k or other_k, place)
+
+    def _apart(self, expression: Any) -> _Terms:
+        terms = _Terms(self.axes)
+        terms.add(expression, 1.0)
+        self.lasting = self.lasting and terms.lasting
+        return terms
+
+    def _number(self, node: Any) -> float | None:
+        """The value of what holds neither the vector nor a free variable, else None."""
+        if node.__class__ in native_numeric_types:
+            return float(node)
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            if each.__class__ in native_types:
+                continue
+            if each.is_expression_type():
+                stack.extend(each.args)
+            elif id(each) in self.axes or (each.is_variable_type() and not each.fixed):
+                return None
+        self.lasting = False
+        try:
+            value = node(exception=False)
+        except (ArithmeticError, ValueError, TypeError):
+            return None
+        return float(value) if value.__class__ in native_numeric_types else None
+
+    def array(self) -> FloatArray:
+        """The terms as an array (1 + d, 1 + variables)."""
+        size = (len(self.axes) + 1, len(self.variables) + 1)
+        flat = np.array(self.factors, dtype=np.int64) * size[1] + np.array(self.columns, dtype=np.int64)
+        summed = np.bincount(flat, np.array(self.numbers, dtype=float), size[0] * size[1])
+        return summed.astype(float).reshape(size)
+
+
+def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
+    """A relation read as affine in the placeholders ``axes`` ({id: entry}) and in its variables; None if it is not.
+
+    Sides are turned as the user wrote them: ``>=`` gives a lower limit.
+    """
+    terms = _Terms(axes)
+    try:
+        if isinstance(relation, relational.RangedExpression):
+            low, body, high = relation.args
+            terms.add(body, 1.0)
+            limits = [terms._apart(limit) for limit in (low, high)]
+            if any(limit.variables for limit in limits):
+                return None
+            sides: list[FloatArray | None] = [limit.array()[:, 0] for limit in limits]
+        else:
+            left, right = relation.args
+            terms.add(left, 1.0)
+            terms.add(right, -1.0)
+            sides = [None, np.zeros(len(axes) + 1)]
+    except NotAffineError:
+        return None
+    whole = terms.array()
+    matrix, constant = whole[:, 1:], whole[:, 0]
+    if not terms.variables or not np.all(np.isfinite(whole)):
+        # What is wrong with it is said by the ordinary way of reading rows.
+        return None
+    lower, upper = (None if side is None or np.isinf(side[0]) else side - constant for side in sides)
+    if not isinstance(relation, relational.RangedExpression) and reads_as_lower(relation):
+        assert upper is not None
+        return AffineTrace(tuple(terms.variables), -matrix, -upper, None, terms.lasting)
+    return AffineTrace(tuple(terms.variables), matrix, lower, upper, terms.lasting)
+
+
+def affine_rows(trace: AffineTrace, column_of: Mapping[int, int]) -> AffineRows:
+    """The rows of a trace over the columns of a problem ({id of variable: column})."""
+    columns = np.array([column_of[id(variable)] for variable in trace.variables], dtype=np.int64)
+    order = np.argsort(columns)
+    return AffineRows(columns[order], trace.matrix[:, order], trace.lower, trace.upper)

@@ -1,0 +1,120 @@
+"""Rows affine in an uncertain vector, separated exactly: all rows over one body in one call.
+
+For a candidate x each row is an affine function of xi, and the body tells where that is largest. Nothing is scanned,
+and nothing can be missed: exchange with this search is exact.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo.affine_rows import AffineRows
+from osilp_pyomo.bodies import Body
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.problem import Family, IntArray, RowBlock
+from osilp_pyomo.search import Found, Search
+
+# Coefficients are kept as a full array too where this share of them is not zero, and they are not too many.
+_FILLED, _MOST_DENSE = 0.2, 2**25
+
+
+class AffineSearch(Search):
+    """All families over one body whose rows are affine in its vectors."""
+
+    def __init__(self, families: Sequence[Family], numbers: Sequence[int], body: Body) -> None:
+        self.families = tuple(families)
+        self.numbers = np.array(numbers)
+        self.body = body
+        self.separation = body.separation
+        rows = [_affine(family) for family in families]
+        self.columns = np.unique(np.concatenate([each.columns for each in rows]))
+        # Row r (1 + d) + k holds what entry k of (1, xi) adds to the coefficients of row r.
+        self._matrix = self._stacked(rows)
+        numbers_held = self._matrix.shape[0] * self._matrix.shape[1]
+        filled = self._matrix.nnz > _FILLED * numbers_held and numbers_held <= _MOST_DENSE
+        self._dense = self._matrix.toarray().reshape(len(rows), -1, len(self.columns)) if filled else None
+        self._lay_limits(rows)
+
+    def _stacked(self, rows: Sequence[AffineRows]) -> sparse.csr_array:
+        size = len(rows[0].matrix)
+        data, places, counts = [], [], []
+        for each in rows:
+            used = each.matrix != 0
+            data.append(each.matrix[used])
+            places.append(np.broadcast_to(np.searchsorted(self.columns, each.columns), used.shape)[used])
+            counts.append(used.sum(axis=1))
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        shape = (len(rows) * size, len(self.columns))
+        return sparse.csr_array((np.concatenate(data), np.concatenate(places), starts), shape=shape)
+
+    def _lay_limits(self, rows: Sequence[AffineRows]) -> None:
+        """Both limits of each row as affine functions of xi; infinity and zeros where there is none."""
+        none = np.zeros(1 + self.body.dimension)
+        none[0] = np.inf
+        self._upper = np.array([none if each.upper is None else each.upper for each in rows])
+        self._lower = np.array([-none if each.lower is None else each.lower for each in rows])
+        self._sides = [
+            (sign, np.flatnonzero(np.isfinite(limit[:, 0])), limit)
+            for sign, limit in ((1.0, self._upper), (-1.0, self._lower))
+        ]
+
+    @property
+    def memory(self) -> int:
+        dense = 0 if self._dense is None else self._dense.nbytes
+        return int(self._matrix.data.nbytes + self._matrix.indices.nbytes + dense)
+
+    def over(self, families: Sequence[Family]) -> Self:
+        other = copy.copy(self)
+        other.families = tuple(families[number] for number in self.numbers)
+        other._lay_limits([_affine(family) for family in other.families])
+        return other
+
+    def beginning(self) -> tuple[IntArray, FloatArray]:
+        """Every row at the middle of the body: the nominal problem."""
+        count = len(self.families)
+        return np.arange(count), np.tile(self.body.centre, (count, 1))
+
+    def examples(self, most: int) -> tuple[IntArray, RowBlock]:
+        members, points = self.beginning()
+        return members, self.rows(members, points)
+
+    def rows(self, members: IntArray, points: FloatArray) -> RowBlock:
+        vectors = np.ones((len(points), 1 + self.body.dimension))
+        vectors[:, 1:] = points
+        lower, upper = ((vectors * limit[members]).sum(axis=1) for limit in (self._lower, self._upper))
+        return RowBlock(self.columns, self._coefficients(members, vectors), lower, upper)
+
+    def _coefficients(self, members: IntArray, vectors: FloatArray) -> FloatArray:
+        """Coefficients of some rows, each at its (1, xi): an array (p, n)."""
+        if self._dense is not None:
+            result: FloatArray = (vectors[:, None, :] @ self._dense[members])[:, 0]
+            return result
+        count, size = vectors.shape
+        places = (members[:, None] * size + np.arange(size)).ravel()
+        shape = (count, self._matrix.shape[0])
+        weights = sparse.csr_array((vectors.ravel(), places, np.arange(count + 1) * size), shape=shape)
+        return (weights @ self._matrix).toarray()
+
+    def worst(self, x: FloatArray) -> Found:
+        activity = (self._matrix @ x[self.columns]).reshape(len(self.families), -1)
+        members = np.concatenate([rows for _, rows, _ in self._sides])
+        overrun = np.concatenate([sign * (activity[rows] - limit[rows]) for sign, rows, limit in self._sides])
+        points = self.body.support(overrun[:, 1:])
+        excess = overrun[:, 0] + (overrun[:, 1:] * points).sum(axis=1)
+        order = np.argsort(-excess, kind="stable")
+        members, points, excess = members[order], points[order], excess[order]
+        # Rows with room need no measure for their violation.
+        scale, overrun_rows = np.ones(len(excess)), int(np.searchsorted(-excess, 0.0))
+        if overrun_rows:
+            scale[:overrun_rows] = self.rows(members[:overrun_rows], points[:overrun_rows]).scale(x)
+        return Found(points, excess, scale, 0.0, members)
+
+
+def _affine(family: Family) -> AffineRows:
+    assert isinstance(family.rows, AffineRows)
+    return family.rows

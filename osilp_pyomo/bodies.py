@@ -1,0 +1,575 @@
+"""Sets of uncertain vectors: their farthest points in given directions, their members, and their descriptions.
+
+What a robust row needs of a set is its support function: where is ``c @ xi`` largest? Most sets of the field answer
+in closed form, and for many directions at once; for the rest :mod:`osilp_pyomo.convex_bodies` asks HiGHS.
+
+Every convex body also has a :class:`Lift`, its description by linear rows and balls in coordinates of its own. It is
+what counterparts, intersections and local searches work with, and what the closed forms are tested against.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.stats import qmc
+
+from osilp_pyomo.errors import DomainError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Extreme points that a cloud has at most, where each costs a program.
+_DRAWN = {"linear program": 256, "convex program": 48}
+# What a member of a set may miss of its rows, relative to their size.
+MEMBERSHIP = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """``|matrix z - centre| <= 1`` in the Euclidean norm."""
+
+    matrix: FloatArray
+    centre: FloatArray
+
+    def excess(self, z: FloatArray) -> float:
+        """By how much ``|matrix z - centre|`` passes 1; negative inside."""
+        return float(np.linalg.norm(self.matrix @ z - self.centre) - 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """A convex body as ``{offset + matrix z}`` over all z between bounds, with linear rows and balls.
+
+    ``lower <= z <= upper`` and ``row_lower <= rows z <= row_upper``; sides may be infinite.
+    """
+
+    offset: FloatArray
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    rows: FloatArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+    balls: tuple[Ball, ...] = ()
+
+    @classmethod
+    def plain(
+        cls,
+        dimension: int,
+        *,
+        lower: FloatArray | float = -np.inf,
+        upper: FloatArray | float = np.inf,
+        rows: FloatArray | None = None,
+        row_lower: FloatArray | float = -np.inf,
+        row_upper: FloatArray | float = np.inf,
+        offset: FloatArray | None = None,
+        matrix: FloatArray | None = None,
+        balls: tuple[Ball, ...] = (),
+    ) -> Lift:
+        """A description with the parts that are not given left out."""
+        rows = np.empty((0, dimension)) if rows is None else rows
+        matrix = np.eye(dimension) if matrix is None else matrix
+        return cls(
+            np.zeros(len(matrix)) if offset is None else offset,
+            matrix,
+            np.broadcast_to(lower, dimension).astype(float),
+            np.broadcast_to(upper, dimension).astype(float),
+            rows,
+            np.broadcast_to(row_lower, len(rows)).astype(float),
+            np.broadcast_to(row_upper, len(rows)).astype(float),
+            balls,
+        )
+
+    @property
+    def coordinates(self) -> int:
+        """Number of coordinates z."""
+        return self.matrix.shape[1]
+
+    def points(self, z: FloatArray) -> FloatArray:
+        """Points of the body for coordinates (k, L)."""
+        return self.offset + z @ self.matrix.T
+
+
+def product_lift(lifts: Sequence[Lift]) -> Lift:
+    """The product of bodies: their coordinates side by side."""
+    sizes = [lift.coordinates for lift in lifts]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    return Lift(
+        np.concatenate([lift.offset for lift in lifts]),
+        block_diag(*(lift.matrix for lift in lifts)),
+        np.concatenate([lift.lower for lift in lifts]),
+        np.concatenate([lift.upper for lift in lifts]),
+        block_diag(*(lift.rows for lift in lifts)),
+        np.concatenate([lift.row_lower for lift in lifts]),
+        np.concatenate([lift.row_upper for lift in lifts]),
+        tuple(
+            Ball(_widened(ball.matrix, start, int(starts[-1])), ball.centre)
+            for lift, start in zip(lifts, starts[:-1], strict=True)
+            for ball in lift.balls
+        ),
+    )
+
+
+def intersection_lift(lifts: Sequence[Lift]) -> Lift:
+    """The intersection of bodies: their coordinates side by side, tied by equal points."""
+    whole = product_lift(lifts)
+    dimension = len(lifts[0].offset)
+    first = np.zeros((dimension, whole.coordinates))
+    first[:, : lifts[0].coordinates] = lifts[0].matrix
+    ties, rights = [], []
+    for number in range(1, len(lifts)):
+        at = slice(number * dimension, (number + 1) * dimension)
+        ties.append(first - whole.matrix[at])
+        rights.append(whole.offset[at] - lifts[0].offset)
+    tied = np.concatenate(rights)
+    return Lift(
+        lifts[0].offset,
+        first,
+        whole.lower,
+        whole.upper,
+        np.concatenate([whole.rows, *ties]),
+        np.concatenate([whole.row_lower, tied]),
+        np.concatenate([whole.row_upper, tied]),
+        whole.balls,
+    )
+
+
+def _widened(matrix: FloatArray, start: int, columns: int) -> FloatArray:
+    result = np.zeros((len(matrix), columns))
+    result[:, start : start + matrix.shape[1]] = matrix
+    return result
+
+
+class Body(ABC):
+    """A set of vectors of one dimension.
+
+    Attributes
+    ----------
+    dimension : int
+    lower, upper : arrays
+        The smallest box around it.
+    separation : str
+        How its farthest points are found: "closed form", "linear program", "enumeration", or "convex program".
+    """
+
+    dimension: int
+    lower: FloatArray
+    upper: FloatArray
+    separation: str = "closed form"
+    convex: bool = True
+
+    @abstractmethod
+    def support(self, directions: FloatArray) -> FloatArray:
+        """For each direction (k, d) a point of the body where ``direction @ xi`` is largest, an array (k, d)."""
+
+    @abstractmethod
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Tell which of the points (m, d) belong to the body, up to rounding."""
+
+    @abstractmethod
+    def lift(self) -> Lift:
+        """Its description by linear rows and balls; a body that is not convex has none."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """A point of the body in the middle of its extreme points along the axes."""
+        axes = np.concatenate([np.eye(self.dimension), -np.eye(self.dimension)])
+        return self.support(axes).mean(axis=0)
+
+    @cached_property
+    def _clouds(self) -> dict[tuple[int, int], FloatArray]:
+        return {}
+
+    def cloud(self, count: int, seed: int = 0) -> FloatArray:
+        """Points spread over the body: extreme points in random directions, and mixtures of them."""
+        if (count, seed) not in self._clouds:
+            self._clouds[count, seed] = self._drawn(count, seed)
+        return self._clouds[count, seed]
+
+    def _drawn(self, count: int, seed: int) -> FloatArray:
+        rng = np.random.default_rng(seed)
+        half = max(1, min(count // 2, _DRAWN.get(self.separation, count)))
+        width = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+        extreme = self.support(rng.normal(size=(half, self.dimension)) / width)
+        if not self.convex:
+            return np.unique(extreme, axis=0)
+        # Few points in a mixture, so that it is not always near the middle.
+        chosen = rng.integers(half, size=(max(1, count - half - 1), 3))
+        weights = rng.dirichlet(np.full(3, 0.6), size=len(chosen))
+        mixed = np.einsum("mk,mkd->md", weights, extreme[chosen])
+        return np.concatenate([self.centre[None], extreme, mixed])
+
+    def filled(self, count: int) -> FloatArray:
+        """Points for a scan: a cloud, and in few dimensions what lies in the body of Sobol points around it."""
+        cloud = self.cloud(count)
+        if not self.convex or self.dimension > 4:
+            return cloud
+        unit = qmc.Sobol(self.dimension, scramble=False).random(4 * count)
+        box = self.lower + unit * (self.upper - self.lower)
+        return np.concatenate([cloud, box[self.contains(box)][:count]])
+
+
+def _fits(excess: FloatArray, size: FloatArray | float) -> BoolArray:
+    return excess <= MEMBERSHIP * np.maximum(1.0, size)
+
+
+@dataclass(eq=False)
+class BoxBody(Body):
+    """``lower <= xi <= upper``; sides may be equal.
+
+    Examples
+    --------
+    >>> BoxBody(np.array([0.0, 0.0]), np.array([1.0, 2.0])).support(np.array([[1.0, -1.0]]))
+    array([[1., 0.]])
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        self.dimension = len(self.lower)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return np.where(directions > 0, self.upper, np.where(directions < 0, self.lower, self.centre))
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        return (self.lower + self.upper) / 2
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        excess = np.maximum(points - self.upper, self.lower - points)
+        return np.all(_fits(excess, np.maximum(np.abs(self.lower), np.abs(self.upper))), axis=1)
+
+    def lift(self) -> Lift:
+        return Lift.plain(self.dimension, lower=self.lower, upper=self.upper)
+
+    def __str__(self) -> str:
+        return f"a box of dimension {self.dimension}"
+
+
+@dataclass(eq=False)
+class CardinalityBody(Body):
+    """``origin + positive * a - negative * b`` with a, b in [0, 1] and ``sum(a + b) <= gamma``.
+
+    The farthest point takes the deviations that gain most, the last one in part (Bertsimas and Sim, 2004).
+
+    Examples
+    --------
+    >>> body = CardinalityBody(np.zeros(3), np.ones(3), np.ones(3), 1.5)
+    >>> body.support(np.array([[3.0, -2.0, 1.0]]))
+    array([[ 1. , -0.5,  0. ]])
+    """
+
+    origin: FloatArray
+    positive: FloatArray
+    negative: FloatArray
+    gamma: float
+
+    def __post_init__(self) -> None:
+        self.dimension = len(self.origin)
+        share = min(1.0, self.gamma)
+        self.lower = self.origin - share * self.negative
+        self.upper = self.origin + share * self.positive
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        deviation = np.where(directions > 0, self.positive, -self.negative)
+        gain = directions * deviation
+        shares = np.clip(self.gamma - np.arange(self.dimension), 0.0, 1.0)
+        taken = np.empty_like(gain)
+        np.put_along_axis(taken, np.argsort(-gain, axis=1, kind="stable"), np.broadcast_to(shares, gain.shape), axis=1)
+        return self.origin + np.where(gain > 0, taken * deviation, 0.0)
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        return self.origin
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        moved = points - self.origin
+        allowed = np.where(moved > 0, self.positive, self.negative)
+        within = _fits(np.abs(moved) - allowed, np.abs(self.origin) + allowed)
+        shares = np.abs(moved) / np.where(allowed > 0, allowed, np.inf)
+        return np.all(within, axis=1) & _fits(shares.sum(axis=1) - self.gamma, self.gamma)
+
+    def lift(self) -> Lift:
+        return Lift.plain(
+            2 * self.dimension,
+            lower=0.0,
+            upper=np.concatenate([self.positive > 0, self.negative > 0]).astype(float),
+            rows=np.ones((1, 2 * self.dimension)),
+            row_upper=self.gamma,
+            offset=self.origin.astype(float),
+            matrix=np.column_stack([np.diag(self.positive), -np.diag(self.negative)]),
+        )
+
+    def __str__(self) -> str:
+        return f"a cardinality set of dimension {self.dimension} with gamma = {self.gamma:g}"
+
+
+@dataclass(eq=False)
+class BudgetBody(Body):
+    """``xi >= origin`` and ``membership @ (xi - origin) <= budget``, where any two budgets are nested or disjoint.
+
+    Such budgets make a polymatroid, on which the greedy point is optimal (Edmonds, 1970): coordinates by decreasing
+    gain, each as far as its budgets still allow.
+
+    Examples
+    --------
+    >>> body = BudgetBody(np.zeros(2), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
+    >>> body.support(np.array([[2.0, 1.0]]))
+    array([[2., 1.]])
+    """
+
+    origin: FloatArray
+    membership: FloatArray
+    budget: FloatArray
+
+    def __post_init__(self) -> None:
+        self.dimension = len(self.origin)
+        self.lower = self.origin
+        self.upper = self.origin + np.where(self.membership.T > 0, self.budget, np.inf).min(axis=1)
+
+    @staticmethod
+    def nested(membership: FloatArray) -> bool:
+        """Whether any two budgets are nested or disjoint."""
+        common = membership @ membership.T
+        own = np.diag(common)
+        return bool(np.all((common == 0) | (common == own[:, None]) | (common == own[None, :])))
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        left = np.tile(self.budget.astype(float), (len(directions), 1))
+        moved = np.zeros(directions.shape)
+        line = np.arange(len(directions))
+        for axis in np.argsort(-directions, axis=1, kind="stable").T:
+            members = self.membership.T[axis] > 0
+            amount = np.where(members, left, np.inf).min(axis=1)
+            amount = np.where(directions[line, axis] > 0, amount, 0.0)
+            moved[line, axis] = amount
+            left -= np.where(members, amount[:, None], 0.0)
+        return self.origin + moved
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        moved = points - self.origin
+        above = np.all(_fits(-moved, np.abs(self.origin)), axis=1)
+        return above & np.all(_fits(moved @ self.membership.T - self.budget, np.abs(self.budget)), axis=1)
+
+    def lift(self) -> Lift:
+        return Lift.plain(
+            self.dimension,
+            lower=0.0,
+            rows=self.membership.astype(float),
+            row_upper=self.budget,
+            offset=self.origin.astype(float),
+        )
+
+    def __str__(self) -> str:
+        return f"a budget set of dimension {self.dimension} with {len(self.budget)} budgets"
+
+
+@dataclass(eq=False)
+class FactorBody(Body):
+    """``origin + loadings @ z`` with z in [-1, 1]^F and ``|sum(z)| <= limit``.
+
+    Unless all signs fit the limit, the farthest point has z = 1 where the gain is highest, -1 where it is lowest and
+    one coordinate between.
+
+    Examples
+    --------
+    >>> body = FactorBody(np.zeros(2), np.eye(2), 0.5)
+    >>> body.support(np.array([[2.0, 1.0]]))
+    array([[ 1. , -0.5]])
+    """
+
+    origin: FloatArray
+    loadings: FloatArray
+    limit: float
+
+    def __post_init__(self) -> None:
+        self.dimension = len(self.origin)
+        axes = np.eye(self.dimension)
+        self.upper = np.diagonal(self.support(axes)).copy()
+        self.lower = np.diagonal(self.support(-axes)).copy()
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        gain = directions @ self.loadings
+        factors = gain.shape[1]
+        free = np.sign(gain)
+        total = free.sum(axis=1)
+        ones = (factors + np.sign(total) * self.limit) / 2
+        shares = 2 * np.clip(ones[:, None] - np.arange(factors), 0.0, 1.0) - 1
+        tied = np.empty_like(gain)
+        np.put_along_axis(tied, np.argsort(-gain, axis=1, kind="stable"), shares, axis=1)
+        z = np.where((np.abs(total) <= self.limit)[:, None], free, tied)
+        return self.origin + z @ self.loadings.T
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        return self.origin
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.asarray(np.linalg.pinv(self.loadings), dtype=np.float64)
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        moved = points - self.origin
+        z = moved @ self._inverse.T
+        on_plane = _fits(np.abs(z @ self.loadings.T - moved).max(axis=1), np.abs(points).max(axis=1))
+        within = np.all(_fits(np.abs(z) - 1.0, 1.0), axis=1)
+        return on_plane & within & _fits(np.abs(z.sum(axis=1)) - self.limit, self.limit)
+
+    def lift(self) -> Lift:
+        factors = self.loadings.shape[1]
+        return Lift.plain(
+            factors,
+            lower=-1.0,
+            upper=1.0,
+            rows=np.ones((1, factors)),
+            row_lower=-self.limit,
+            row_upper=self.limit,
+            offset=self.origin.astype(float),
+            matrix=self.loadings.astype(float),
+        )
+
+    def __str__(self) -> str:
+        return f"a factor model of dimension {self.dimension} with {self.loadings.shape[1]} factors"
+
+
+@dataclass(eq=False)
+class EllipsoidBody(Body):
+    """``centre + axes @ z`` with ``|z| <= 1``; fewer axes than dimensions make it flat.
+
+    Examples
+    --------
+    >>> EllipsoidBody(np.zeros(2), np.diag([1.0, 2.0])).support(np.array([[0.0, 1.0]]))
+    array([[0., 2.]])
+    """
+
+    middle: FloatArray
+    axes: FloatArray
+
+    def __post_init__(self) -> None:
+        self.dimension = len(self.middle)
+        reach = np.linalg.norm(self.axes, axis=1)
+        self.lower, self.upper = self.middle - reach, self.middle + reach
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        gain = directions @ self.axes
+        length = np.linalg.norm(gain, axis=1, keepdims=True)
+        z = np.divide(gain, length, out=np.zeros_like(gain), where=length > 0)
+        return self.middle + z @ self.axes.T
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        return self.middle
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.asarray(np.linalg.pinv(self.axes), dtype=np.float64)
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        moved = points - self.middle
+        z = moved @ self._inverse.T
+        on_plane = _fits(np.abs(z @ self.axes.T - moved).max(axis=1), np.abs(points).max(axis=1))
+        return on_plane & _fits(np.linalg.norm(z, axis=1) - 1.0, 1.0)
+
+    def lift(self) -> Lift:
+        count = self.axes.shape[1]
+        balls = (Ball(np.eye(count), np.zeros(count)),) if count else ()
+        return Lift.plain(
+            count, lower=-1.0, upper=1.0, offset=self.middle.astype(float), matrix=self.axes.astype(float), balls=balls
+        )
+
+    def __str__(self) -> str:
+        return f"an ellipsoid of dimension {self.dimension}"
+
+
+@dataclass(eq=False)
+class ScenarioBody(Body):
+    """Finitely many vectors.
+
+    Examples
+    --------
+    >>> ScenarioBody(np.array([[0.0, 1.0], [1.0, 0.0]])).support(np.array([[2.0, 1.0]]))
+    array([[1., 0.]])
+    """
+
+    scenarios: FloatArray
+    separation: str = field(default="enumeration", init=False)
+    convex: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.dimension = self.scenarios.shape[1]
+        self.lower, self.upper = self.scenarios.min(axis=0), self.scenarios.max(axis=0)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.scenarios[np.argmax(directions @ self.scenarios.T, axis=1)]
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """The scenario nearest to the mean."""
+        width = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+        distance = np.abs((self.scenarios - self.scenarios.mean(axis=0)) / width).sum(axis=1)
+        nearest: FloatArray = self.scenarios[np.argmin(distance)]
+        return nearest
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        near = [np.abs(self.scenarios - point).max(axis=1).min() for point in points]
+        return _fits(np.array(near), np.abs(self.scenarios).max(initial=0.0))
+
+    def lift(self) -> Lift:
+        raise DomainError(f"{self} is not convex and has no description by rows.")
+
+    def __str__(self) -> str:
+        return f"{len(self.scenarios)} scenarios of dimension {self.dimension}"
+
+
+@dataclass(eq=False)
+class ProductBody(Body):
+    """Every combination of members of its parts.
+
+    Examples
+    --------
+    >>> interval = BoxBody(np.zeros(1), np.ones(1))
+    >>> ProductBody((interval, EllipsoidBody(np.zeros(1), np.eye(1)))).support(np.array([[1.0, -1.0]]))
+    array([[ 1., -1.]])
+    """
+
+    parts: tuple[Body, ...]
+
+    def __post_init__(self) -> None:
+        self.dimension = sum(part.dimension for part in self.parts)
+        self.lower = np.concatenate([part.lower for part in self.parts])
+        self.upper = np.concatenate([part.upper for part in self.parts])
+        self.convex = all(part.convex for part in self.parts)
+        ways = dict.fromkeys(part.separation for part in self.parts)
+        self.separation = "convex program" if "convex program" in ways else " and ".join(ways)
+
+    def _pieces(self, array: FloatArray) -> list[FloatArray]:
+        ends = np.cumsum([part.dimension for part in self.parts])
+        return np.split(array, ends[:-1], axis=-1)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        pieces = self._pieces(directions)
+        return np.concatenate([part.support(piece) for part, piece in zip(self.parts, pieces, strict=True)], axis=1)
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        return np.concatenate([part.centre for part in self.parts])
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        pieces = self._pieces(points)
+        return np.all([part.contains(piece) for part, piece in zip(self.parts, pieces, strict=True)], axis=0)
+
+    def lift(self) -> Lift:
+        return product_lift([part.lift() for part in self.parts])
+
+    def __str__(self) -> str:
+        return f"the product of {' and '.join(str(part) for part in self.parts)}"

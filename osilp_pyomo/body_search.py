@@ -1,0 +1,142 @@
+"""Rows that are not affine in an uncertain vector, looked at over its body.
+
+Scenarios are enumerated. Over a convex body the best points of a scan are climbed from (SLSQP). Where the row is
+concave in the vector at the x in question, the point reached is the worst there is; the gradient there proves by how
+little it can be missed (the gap of Frank and Wolfe: no tangent plane of a concave function lies below it). Everywhere
+else the search sees what scan and climbs can see, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from osilp_pyomo.bodies import Body, Lift, ScenarioBody
+from osilp_pyomo.convex_bodies import climb
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.problem import Family
+from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima
+
+# Points of a scan, and how many of its maxima are climbed from where nothing is known of the row.
+_SCANNED, _CLIMBED = 2048, 8
+# A gap this small, relative to the size of the row, proves a maximum.
+_PROVED = 1e-7
+# Steps of differences, in widths of the body.
+_STEP = 1e-6
+# How often a climb that did not reach a proved maximum is begun again.
+_AGAIN = 3
+
+
+class BodySearch(ScanSearch):
+    """Over every vector of a body, for one family."""
+
+    def __init__(self, family: Family, number: int = 0) -> None:
+        body = family.domain.body
+        assert body is not None
+        self.body: Body = body
+        self._scenarios = isinstance(body, ScenarioBody)
+        super().__init__(family, body.scenarios if isinstance(body, ScenarioBody) else body.filled(_SCANNED), number)
+        if self._scenarios:
+            self.separation = "enumeration"
+
+    def learn(self, member: int, points: FloatArray) -> bool:
+        if self._scenarios:
+            return False
+        self._lay(np.concatenate([self.points, points]))
+        return True
+
+    def worst(self, x: FloatArray) -> Found:
+        excess, typical = self._scan(x)
+        peaks = local_maxima(excess, self.neighbours)
+        if self._scenarios or not self.body.convex:
+            return self._found(self.points[peaks], excess[peaks], typical, x)
+        found_points, proofs = [self.points[peaks[:_CLIMBED]]], []
+        curvature = self.family.curvature
+        for side, limit in ((1.0, self.upper), (-1.0, self.lower)):
+            if not np.any(np.isfinite(limit)):
+                continue
+            concave = curvature is not None and curvature.concave(x, side)
+            starts = self.points[peaks[: 1 if concave else _CLIMBED]]
+            function = self._side(x, side)
+            scale = float(np.median(self.family.scale(starts, x)))
+            for start in starts:
+                top, gap = self._climb(function, start, concave, scale)
+                found_points.append(top[None])
+                proofs.append(concave and gap <= _PROVED * scale)
+        self.separation = "concave rows" if proofs and all(proofs) else "search"
+        points = np.concatenate(found_points)
+        values = self.family.excess(points, x)
+        order = np.argsort(-values, kind="stable")
+        points, values = points[order], values[order]
+        kept = apart(points / self.family.domain.width, 1e-8)
+        return self._found(points[kept], values[kept], typical, x)
+
+    def _side(self, x: FloatArray, side: float) -> Callable[[FloatArray], FloatArray]:
+        """Excess over one limit at points (m, d); a large negative number where the row has no value."""
+
+        def function(points: FloatArray) -> FloatArray:
+            lower, upper = self.family.rows.limits(points)
+            with np.errstate(all="ignore"):
+                activity = self.family.matrix_unchecked(points) @ x[self.family.rows.columns]
+                values = side * (activity - (upper if side > 0 else lower))
+            return np.where(np.isfinite(values), values, -1e30)
+
+        return function
+
+    def _gradient(self, function: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
+        step = _STEP * np.diag(self.family.domain.width)
+        values = function(np.concatenate([point + step, point - step]))
+        dimension = len(point)
+        return (values[:dimension] - values[dimension:]) / (2 * np.diagonal(step))
+
+    def _climb(
+        self, function: Callable[[FloatArray], FloatArray], start: FloatArray, concave: bool, scale: float
+    ) -> tuple[FloatArray, float]:
+        """A local maximum over the body from a start, and what a concave function could still gain."""
+        lift = self.body.lift()
+        best, gap = start, np.inf
+        for _ in range(_AGAIN if concave else 1):
+            z = climb(
+                lift,
+                lambda at: float(function(lift.points(at[None]))[0]),
+                lambda at: self._gradient(function, lift.points(at[None])[0]) @ lift.matrix,
+                _coordinates(lift, best),
+            )
+            reached = self._inside(lift.points(z[None])[0], best)
+            if function(reached[None])[0] >= function(best[None])[0]:
+                best = reached
+            if not concave:
+                break
+            gradient = self._gradient(function, best)
+            farthest = self.body.support(gradient[None])[0]
+            gap = float(gradient @ (farthest - best))
+            if gap <= _PROVED * scale:
+                break
+            # A step towards the farthest point of the tangent plane, for the next climb to begin at.
+            shares = np.linspace(0, 1, 33)[:, None]
+            line = best + shares * (farthest - best)
+            best = line[int(np.argmax(function(line)))]
+        return best, gap
+
+    def _inside(self, point: FloatArray, member: FloatArray) -> FloatArray:
+        """A point, or one on the way to it from a member of the body where rounding left it outside."""
+        share = 1.0
+        while not self.body.contains(point[None])[0] and share > 1e-12:
+            point = member + (1 - share * 1e-9) * (point - member) if share == 1.0 else (point + member) / 2
+            share /= 2
+        return point
+
+
+def _coordinates(lift: Lift, point: FloatArray) -> FloatArray:
+    """Coordinates of a point of a body, as far as its bounds allow."""
+    if lift.coordinates == len(point) and np.array_equal(lift.matrix, np.eye(len(point))):
+        return np.clip(point - lift.offset, lift.lower, lift.upper)
+    if not lift.coordinates:
+        return np.empty(0)
+    spread = np.where(lift.upper > lift.lower, lift.upper, lift.lower + 1e-12)
+    found: FloatArray = np.clip(
+        lsq_linear(lift.matrix, point - lift.offset, bounds=(lift.lower, spread)).x, lift.lower, lift.upper
+    )
+    return found

@@ -1,0 +1,30 @@
+"""Which search looks at which families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osilp_pyomo.affine_rows import AffineRows
+from osilp_pyomo.affine_search import AffineSearch
+from osilp_pyomo.body_search import BodySearch
+from osilp_pyomo.problem import Family
+from osilp_pyomo.search import ContinuumSearch, Search
+
+
+def searches_for(families: Sequence[Family]) -> list[Search]:
+    """Searches over the whole index of each family; affine rows over one body share theirs."""
+    searches: list[Search] = []
+    by_body: dict[int, list[int]] = {}
+    for number, family in enumerate(families):
+        if family.domain.body is not None and isinstance(family.rows, AffineRows):
+            by_body.setdefault(id(family.domain.body), []).append(number)
+        elif family.domain.body is not None:
+            searches.append(BodySearch(family, number))
+        else:
+            searches.append(ContinuumSearch(family, number))
+    for numbers in by_body.values():
+        members = [families[number] for number in numbers]
+        body = members[0].domain.body
+        assert body is not None
+        searches.append(AffineSearch(members, numbers, body))
+    return searches

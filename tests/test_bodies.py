@@ -1,0 +1,177 @@
+"""Bodies of uncertain vectors: farthest points against linear programs, members against PyROS."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyomo.contrib.pyros import (
+    AxisAlignedEllipsoidalSet,
+    BoxSet,
+    BudgetSet,
+    CardinalitySet,
+    CartesianProductSet,
+    DiscreteScenarioSet,
+    EllipsoidalSet,
+    FactorModelSet,
+    IntersectionSet,
+    PolyhedralSet,
+)
+from pyomo.contrib.pyros.uncertainty_sets import UncertaintySet
+from robust_models import KINDS, uncertainty_set
+from scipy.optimize import linprog
+
+from osilp_pyomo import errors
+from osilp_pyomo.bodies import BudgetBody, EllipsoidBody, ScenarioBody
+from osilp_pyomo.convex_bodies import IntersectionBody, PolytopeBody
+from osilp_pyomo.uncertainty import body_of
+
+seeds = st.integers(0, 10**6)
+
+
+def farthest(lift, direction):
+    """The largest value over the linear part of a description, by scipy's own entry to HiGHS."""
+    equal = lift.row_lower == lift.row_upper
+    above, below = ~equal & np.isfinite(lift.row_upper), ~equal & np.isfinite(lift.row_lower)
+    solved = linprog(
+        -(direction @ lift.matrix),
+        A_ub=np.concatenate([lift.rows[above], -lift.rows[below]]),
+        b_ub=np.concatenate([lift.row_upper[above], -lift.row_lower[below]]),
+        A_eq=lift.rows[equal],
+        b_eq=lift.row_upper[equal],
+        bounds=np.column_stack([lift.lower, lift.upper]),
+    )
+    return direction @ lift.offset - solved.fun
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("scenarios", "ellipsoid", "flat", "lens")])
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, dimension=st.integers(1, 6))
+def test_closed_forms_are_the_optimum_of_the_linear_program(kind, seed, dimension):
+    rng = np.random.default_rng(seed)
+    body = body_of(uncertainty_set(kind, dimension, rng), "it")
+    directions = rng.normal(size=(4, body.dimension))
+    points = body.support(directions)
+    assert body.contains(points).all()
+    lift = body.lift()
+    expected = [farthest(lift, direction) for direction in directions]
+    np.testing.assert_allclose(np.einsum("kd,kd->k", directions, points), expected, atol=1e-8)
+    axes = np.eye(body.dimension)
+    np.testing.assert_allclose(np.diagonal(body.support(axes)), body.upper, atol=1e-9)
+    np.testing.assert_allclose(np.diagonal(body.support(-axes)), body.lower, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10, deadline=None)
+@given(seed=seeds, dimension=st.integers(1, 4))
+def test_members_are_those_of_pyros(kind, seed, dimension):
+    rng = np.random.default_rng(seed)
+    given_set = uncertainty_set(kind, dimension, rng)
+    body = body_of(given_set, "it")
+    inside = body.cloud(12)
+    assert body.contains(inside).all()
+    # The method of its own that PyROS gives cardinality sets calls most members strangers; that of all sets does not.
+    told = DiscreteScenarioSet.point_in_set if kind == "scenarios" else UncertaintySet.point_in_set
+    assert all(told(given_set, point.tolist()) for point in inside)
+    if kind == "factors" and given_set.number_of_factors < dimension:
+        return  # PyROS calls points beside the plane of the factors members
+    around = body.centre + 1.5 * (rng.uniform(body.lower, body.upper, (12, dimension)) - body.centre)
+    for point, member in zip(around, body.contains(around), strict=True):
+        assert member == bool(told(given_set, point.tolist()))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, dimension=st.integers(1, 6))
+def test_no_point_of_an_ellipsoid_beats_its_farthest(seed, dimension):
+    rng = np.random.default_rng(seed)
+    body = body_of(uncertainty_set("ellipsoid", dimension, rng), "it")
+    directions = rng.normal(size=(3, dimension))
+    best = np.einsum("kd,kd->k", directions, body.support(directions))
+    # Cauchy and Schwarz: d'xi <= d'centre + |axes' d|, attained.
+    bound = directions @ body.centre + np.linalg.norm(directions @ body.axes, axis=1)
+    np.testing.assert_allclose(best, bound, rtol=1e-12, atol=1e-12)
+    assert np.all(directions @ body.cloud(200, seed=3).T <= best[:, None] + 1e-9)
+
+
+def test_budgets_that_cross_are_solved_by_linear_programs():
+    crossing = BudgetSet([[1, 1, 0], [0, 1, 1]], [1.0, 1.0])
+    assert not BudgetBody.nested(np.array([[1, 1, 0], [0, 1, 1]]))
+    body = body_of(crossing, "it")
+    assert body.separation == "linear program"
+    # Greedy would take the middle first, for 3; the ends together give 4.
+    assert body.support(np.array([[2.0, 3.0, 2.0]]))[0] @ [2.0, 3.0, 2.0] == pytest.approx(4.0)
+
+
+def test_lens_of_two_discs():
+    left, right = EllipsoidBody(np.array([-0.5, 0.0]), np.eye(2)), EllipsoidBody(np.array([0.5, 0.0]), np.eye(2))
+    lens = IntersectionBody((left, right))
+    top = lens.support(np.array([[0.0, 1.0]]))[0]
+    np.testing.assert_allclose(top, [0.0, np.sqrt(0.75)], atol=1e-8)
+    np.testing.assert_allclose(lens.lower, [-0.5, -np.sqrt(0.75)], atol=1e-8)
+    assert lens.separation == "convex program"
+    assert lens.contains(lens.cloud(30)).all()
+
+
+def test_flat_sets_have_points():
+    segment = body_of(AxisAlignedEllipsoidalSet([1.0, 2.0], [0.0, 3.0]), "it")
+    np.testing.assert_allclose(segment.support(np.array([[5.0, 1.0]])), [[1.0, 5.0]])
+    point = body_of(EllipsoidalSet([1.0, 2.0], np.eye(2), scale=0), "it")
+    np.testing.assert_allclose(point.support(np.array([[5.0, 1.0]])), [[1.0, 2.0]])
+    assert point.cloud(10).shape[1] == 2
+
+
+def test_scenarios_in_a_set_are_what_is_left_of_them():
+    both = IntersectionSet(
+        listed=DiscreteScenarioSet([(0.0, 0.0), (1.0, 1.0), (3.0, 0.0)]), near=BoxSet([(-1, 2), (-1, 2)])
+    )
+    body = body_of(both, "it")
+    assert isinstance(body, ScenarioBody)
+    np.testing.assert_array_equal(body.scenarios, [[0.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("given_set", "why"),
+    [
+        (
+            PolyhedralSet([[1, 0], [-1, 0], [0, 1], [0, -1]], [1, -2, 1, 1]),
+            "the polyhedral set is empty: no vector satisfies all of its rows; look for rows in conflict.",
+        ),
+        (
+            PolyhedralSet([[1, 0], [-1, 0], [0, 1]], [1, 1, 1]),
+            "the polyhedral set is unbounded: a row can be violated without end there; add bounds to the set.",
+        ),
+        (
+            IntersectionSet(a=AxisAlignedEllipsoidalSet([0, 0], [1, 1]), b=AxisAlignedEllipsoidalSet([3, 0], [1, 1])),
+            "the intersection of sets is empty: no vector satisfies all of its rows; look for rows in conflict.",
+        ),
+        (
+            IntersectionSet(a=DiscreteScenarioSet([(0.0,), (1.0,)]), b=BoxSet([(2, 3)])),
+            "it is empty: no scenario lies in all of its sets.",
+        ),
+        (
+            CartesianProductSet([DiscreteScenarioSet([(0.0,), (1.0,)]), BoxSet([(2, 3)])]),
+            "a product of sets cannot have discrete scenarios among its parts.",
+        ),
+        (BoxSet([(2, 1)]), "Lower bound 2 exceeds upper bound 1."),
+        (
+            CardinalitySet([0, 0], [1, 1], 3),
+            "CardinalitySet attribute 'gamma' must be a real number between 0 and dimension 2 (provided value 3).",
+        ),
+        (
+            FactorModelSet([0, 0], 1, [[0], [0]], 0.5),
+            "Attribute 'psi_mat' should be full column rank. (Got a matrix of shape (2, 1) and rank 0.) Ensure "
+            "`psi_mat` does not have more columns than rows, and the columns of `psi_mat` are linearly independent.",
+        ),
+    ],
+)
+def test_sets_that_cannot_be_used_are_refused(given_set, why):
+    with pytest.raises(errors.DeclarationError) as error:
+        body_of(given_set, "SemiInfiniteConstraint 'c'")
+    assert str(error.value) == (f"SemiInfiniteConstraint 'c': its {type(given_set).__name__} cannot be used: {why}")
+
+
+def test_a_polytope_forgets_its_solver_when_it_travels():
+    import pickle
+
+    body = PolytopeBody(np.array([[1.0], [-1.0]]), np.array([2.0, 1.0]))
+    again = pickle.loads(pickle.dumps(body))
+    np.testing.assert_allclose(again.support(np.array([[1.0], [-1.0]])), [[2.0], [-1.0]])

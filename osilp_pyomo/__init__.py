@@ -5,11 +5,12 @@ index, and solves it: exactly over the continuum, on a grid, or projected on tes
 compiled into a controller that meets arrivals one by one and decides at once.
 """
 
-from osilp_pyomo import displays, errors, plugins, testing
+from osilp_pyomo import displays, dro, errors, plugins, scenario, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
+from osilp_pyomo.cells import Cells
 from osilp_pyomo.components import SemiInfiniteConstraint
-from osilp_pyomo.grids import Chebyshev, GaussLegendre, Midpoint, Points, Random, Sobol
+from osilp_pyomo.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
 from osilp_pyomo.offline import solve
 from osilp_pyomo.online import compile_online
 from osilp_pyomo.policies import (
@@ -34,8 +35,10 @@ __all__ = [
     "AccelerateThenRefine",
     "BSpline",
     "Bernstein",
+    "Cells",
     "Chebyshev",
     "Dirac",
+    "Extremes",
     "FixedPrice",
     "Functions",
     "GaussLegendre",
@@ -63,10 +66,12 @@ __all__ = [
     "compare",
     "compile_online",
     "displays",
+    "dro",
     "errors",
     "load_controller",
     "load_study",
     "plugins",
+    "scenario",
     "solve",
     "testing",
 ]

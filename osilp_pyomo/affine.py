@@ -6,7 +6,7 @@ and with them the row can be separated exactly. Thousands of terms are walked he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,6 +244,16 @@ class _Terms:
         flat = np.array(self.factors, dtype=np.int64) * size[1] + np.array(self.columns, dtype=np.int64)
         summed = np.bincount(flat, np.array(self.numbers, dtype=float), size[0] * size[1])
         return summed.astype(float).reshape(size)
+
+
+def is_affine(expression: Any, placeholders: Sequence[Any]) -> bool:
+    """Whether an expression is affine in the placeholders and in its variables."""
+    terms = _Terms({id(each): entry for entry, each in enumerate(placeholders)})
+    try:
+        terms.add(expression, 1.0)
+    except NotAffineError:
+        return False
+    return True
 
 
 def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:

@@ -110,8 +110,6 @@ def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) 
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are places to look at closely."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
-    if family.domain.body is not None:
-        return look_at(family, x, _vectors(family.domain.body, near))
     return look_at(family, x, audit_points(family.domain, columns, near))
 
 
@@ -211,6 +209,8 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
 
 def audit_points(domain: Domain, columns: int, near: FloatArray | None) -> FloatArray:
     """Points of a Kronecker sequence, and points crowded around those given."""
+    if domain.body is not None:
+        return _vectors(domain.body, near)
     dimension = domain.dimension
     count = int(np.clip(_BUDGET // max(1, columns), _FEWEST, _MOST))
     # The generalised golden ratio gives the most even sequence of this kind in any dimension.

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo.bases import RBF, Basis, Functionals, Functions, Hat
+from osilp_pyomo.cells import Cells
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import BasisError, GridError, OptionError
-from osilp_pyomo.grids import Grid, GridPoints, Midpoint, Points, Sobol
+from osilp_pyomo.grids import Extremes, Grid, GridPoints, Midpoint, Points, Sobol
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def names_of(families: Sequence[Any]) -> tuple[FamilyName, ...]:
 def lay_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: Any) -> tuple[GridPoints, ...]:
     """Lay the chosen grid, or the default one, on each family's domain."""
     return tuple(
-        (default_grid(domain.dimension) if each is None else as_grid(each)).on(domain)
+        (default_grid(domain) if each is None else as_grid(each)).on(domain)
         for each, domain in zip(by_family(grid, names, "grid"), domains, strict=True)
     )
 
@@ -58,8 +59,11 @@ def by_family(given: Any, names: Sequence[FamilyName], what: str) -> list[Any]:
     return [by_name.get(each.own, by_name.get(each.component)) for each in names]
 
 
-def default_grid(dimension: int) -> Grid:
-    """The grid used when none is given: a few thousand points in any dimension."""
+def default_grid(domain: Domain) -> Grid:
+    """The grid used when none is given: a few thousand points in any dimension, of a set its extreme points."""
+    dimension = domain.dimension
+    if domain.body is not None:
+        return Extremes(512)
     per_axis = {1: 1000, 2: 50, 3: 20}
     return Midpoint(per_axis[dimension]) if dimension in per_axis else Sobol(2 ** (9 + dimension))
 
@@ -76,8 +80,10 @@ def as_grid(grid: object) -> Grid:
 def default_basis(domain: Domain) -> Basis:
     """The basis used when none is given: hats, which measured closer to the optimum than RBF.
 
-    On a part of a box some hats would be zero everywhere; RBF never are.
+    On a part of a box some hats would be zero everywhere; RBF never are. Sets of uncertain vectors have cells.
     """
+    if domain.body is not None:
+        return Cells(16)
     count = {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3)
     return Hat(count) if domain.inside is None else RBF(count)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
+from osilp_pyomo.bodies import BoxBody
 from osilp_pyomo.domains import Domain, FloatArray
 from osilp_pyomo.errors import DomainError, GridError
 
@@ -43,8 +44,8 @@ class Grid(ABC):
             points, weights = points[kept], weights[kept]
         if not len(points):
             raise GridError(
-                f"{self!r} on {domain}: no grid point is left (the 'where' condition is false at all of "
-                "them); use a finer grid, or give points of the set by Points(...)."
+                f"{self!r} on {domain}: no grid point is left ({_why_none(domain)}); use a finer grid, or give points "
+                "of the set by Points(...)."
             )
         return GridPoints(domain, points, weights)
 
@@ -203,6 +204,31 @@ class Random(_CloudGrid):
         return np.random.default_rng(self.seed).uniform(size=(self.count, dimension))
 
 
+class Extremes(_CloudGrid):
+    """Extreme points of a set in ``count`` random directions: vertices, or points of a curved boundary.
+
+    A row affine in the point is largest at one of them. Equal ones are kept once.
+
+    Examples
+    --------
+    >>> Extremes(100).on(Domain.box(u=(0, 1), v=(0, 2))).points
+    array([[0., 0.],
+           [0., 2.],
+           [1., 0.],
+           [1., 2.]])
+    """
+
+    def _lay(self, domain: Domain) -> tuple[FloatArray, FloatArray]:
+        _need_bounded(self, domain)
+        body = BoxBody(domain.lower, domain.upper) if domain.body is None else domain.body
+        directions = np.random.default_rng(self.seed).normal(size=(self.count, domain.dimension)) / domain.width
+        points = np.unique(body.support(directions), axis=0)
+        return points, np.full(len(points), domain.volume / len(points))
+
+    def _unit(self, dimension: int) -> FloatArray:
+        raise NotImplementedError("extreme points are those of the set, not of the unit cube")
+
+
 class Points(Grid):
     """Given points, such as measured places or a sample of scenarios.
 
@@ -264,6 +290,12 @@ def cell_lengths(points: FloatArray, domain: Domain) -> FloatArray:
 def tensor_points(axes: Sequence[FloatArray]) -> FloatArray:
     """All combinations of the axes' values, as rows; the last axis changes fastest."""
     return np.stack([mesh.ravel() for mesh in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def _why_none(domain: Domain) -> str:
+    if domain.body is not None:
+        return "none of them lies in the set, for which Extremes(...) has points"
+    return "the 'where' condition is false at all of them"
 
 
 def _need_bounded(grid: Grid, domain: Domain) -> None:

@@ -98,6 +98,8 @@ class Rows(ABC):
     """Where a family's coefficients and limits come from."""
 
     columns: IntArray
+    #: Formulas of the columns, for pricing other data; none where there are none.
+    templates: tuple[TermGroup, ...] = ()
 
     @abstractmethod
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
@@ -117,7 +119,7 @@ class TracedRows(Rows):
         lower: Sequence[TermGroup] | None,
         upper: Sequence[TermGroup] | None,
     ) -> None:
-        self.groups = tuple(groups)
+        self.groups = self.templates = tuple(groups)
         self.lower = None if lower is None else tuple(lower)
         self.upper = None if upper is None else tuple(upper)
         empty: IntArray = np.empty(0, dtype=np.int64)
@@ -231,7 +233,7 @@ class Family:
     @property
     def templates(self) -> tuple[TermGroup, ...]:
         """The formulas of its columns, for pricing other data; none where the rule is sampled."""
-        return self.rows.groups if isinstance(self.rows, TracedRows) else ()
+        return self.rows.templates
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
         """Blocks of coefficients, each checked to hold finite numbers only."""

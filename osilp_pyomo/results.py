@@ -142,6 +142,12 @@ class Result:
         return self._dual_part("price").bare()
 
     @property
+    def prices(self) -> FamilyMap[Price]:
+        """Shadow prices by family, also where there is one only."""
+        found: FamilyMap[Price] = self._dual_part("price")
+        return found
+
+    @property
     def duals(self) -> pd.Series:
         """Dual of each ordinary constraint by name, d objective / d right-hand side."""
         return self._dual_part("duals")

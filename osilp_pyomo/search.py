@@ -260,6 +260,8 @@ def scan_points(domain: Domain, columns: int) -> FloatArray:
 
     An interval is scanned more finely where there are few columns to evaluate.
     """
+    if domain.body is not None:
+        return domain.body.filled(_FEWEST)
     dimension = domain.dimension
     if dimension == 1:
         along, cloud = int(np.clip(_INTERVAL_BUDGET // max(1, columns), _FEWEST, _MOST)) + 1, 0

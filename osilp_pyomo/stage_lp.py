@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from osilp_pyomo.affine_rows import as_affine
 from osilp_pyomo.batches import Evaluator
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
@@ -85,7 +86,7 @@ def _family(
             moved.append(replace(group, kernel=_Weighted(group.kernel), slots=(*group.slots, -counts)))
     limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
     rows = TracedRows(_merged(groups), *limits)
-    return Family(family.name, with_switch_points(family.domain, rows), rows, names)
+    return as_affine(Family(family.name, with_switch_points(family.domain, rows), rows, names))
 
 
 def _merged(groups: list[TermGroup]) -> list[TermGroup]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray
-from osilp_pyomo.problem import Family, IntArray, Rows, TermGroup, TracedRows
+from osilp_pyomo.problem import Family, IntArray, Rows, TermGroup
 
 # t is kept this far from the ends that stand for infinity.
 _END = 1e-9
@@ -96,7 +96,7 @@ class _NormalisedRows(Rows):
         self._rows = rows
         self._compact = compact
         self.columns = rows.columns
-        self.templates = rows.groups if isinstance(rows, TracedRows) else ()
+        self.templates = rows.templates
 
     def size(self, points: FloatArray) -> FloatArray:
         """What the row at each point of the box is divided by."""

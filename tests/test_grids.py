@@ -24,7 +24,7 @@ def test_weights_sum_to_the_volume_and_points_lie_inside(grid):
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5])
 def test_default_grids_reach_five_dimensions(dimension):
     box = Domain.box(**{f"u{k}": (0, 1) for k in range(dimension)})
-    laid = default_grid(dimension).on(box)
+    laid = default_grid(box).on(box)
     assert 1000 <= len(laid) <= 20_000
     assert laid.weights @ laid.points.prod(axis=1) == pytest.approx(0.5**dimension, rel=1e-2)
 

@@ -1,0 +1,446 @@
+"""Ambiguity sets: what is known of a distribution, and how its worst case is written as rows.
+
+Each set writes the dual of ``sup E[loss]`` over its distributions onto a Block: variables, rows over the support, and
+the dual objective. Duals of those rows are the worst distribution.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from numpy.typing import ArrayLike
+
+from osilp_pyomo.components import SemiInfiniteConstraint
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.results import Result
+from osilp_pyomo.sets import Vector, is_continuous, some_number
+from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
+
+Loss = Callable[[Any, Any], Sequence[Any]]
+
+
+class Support:
+    """Where a random number or vector may lie: continuous sets, or an uncertainty set of PyROS.
+
+    One continuous set gives a loss a number, several or an uncertainty set give it a tuple.
+    """
+
+    def __init__(self, given: Any, what: str) -> None:
+        several = isinstance(given, list)
+        self.sets = (
+            [_interval(each, what) if isinstance(each, tuple) else each for each in given]
+            if several
+            else [_interval(given, what) if isinstance(given, tuple) else given]
+        )
+        for each in self.sets:
+            if not is_continuous(each):
+                raise OptionError(
+                    f"{what}: the support must be a continuous set, an interval (low, high), a list of those, or an "
+                    f"uncertainty set of PyROS (got {type(each).__name__})."
+                )
+        self.vector = several or is_uncertainty_set(self.sets[0])
+
+    def on(self, block: Any, name: str) -> list[Any]:
+        """The sets for rows of a block; intervals become sets of the block, so that columns have a name."""
+        placed = []
+        for number, each in enumerate(self.sets):
+            if is_uncertainty_set(each) or each.parent_block() is not None:
+                placed.append(each)
+                continue
+            own = name if len(self.sets) == 1 else f"{name}_{number + 1}"
+            low, high = each.bounds()
+            block.add_component(own, pyo.RangeSet(low, high, 0))
+            placed.append(block.component(own))
+        return placed
+
+    @property
+    def dimension(self) -> int:
+        """Number of entries of the random vector."""
+        return sum(each.dim if is_uncertainty_set(each) else 1 for each in self.sets)
+
+    def random(self, arguments: Sequence[Any]) -> Any:
+        """What a loss gets for the arguments of a rule over the sets."""
+        if not self.vector:
+            return arguments[0]
+        return Vector(entry for each in arguments for entry in (each if isinstance(each, tuple) else (each,)))
+
+    def example(self) -> Any:
+        """Some value of the random vector."""
+        arguments = [
+            tuple(map(float, body_of(each, "support").centre)) if is_uncertainty_set(each) else some_number(each, 0.43)
+            for each in self.sets
+        ]
+        return self.random(arguments)
+
+    def entries(self, value: Any) -> list[Any]:
+        """The entries of what a loss gets."""
+        return list(value) if self.vector else [value]
+
+    def contains(self, points: FloatArray) -> bool:
+        """Whether all points (n, d) lie in the support."""
+        start = 0
+        for each in self.sets:
+            size = each.dim if is_uncertainty_set(each) else 1
+            part = points[:, start : start + size]
+            start += size
+            if is_uncertainty_set(each):
+                if not body_of(each, "support").contains(part).all():
+                    return False
+                continue
+            low, high = each.bounds()
+            if (low is not None and part.min() < low) or (high is not None and part.max() > high):
+                return False
+        return True
+
+
+def _interval(ends: tuple[Any, ...], what: str) -> Any:
+    if len(ends) != 2:
+        raise OptionError(f"{what}: an interval has two ends, (low, high) (got {ends!r}).")
+    low, high = (None if end is None or np.isinf(end) else float(end) for end in ends)
+    if low is not None and high is not None and not low < high:
+        raise OptionError(
+            f"{what}: the interval {ends!r} is empty or one point; its low end must be below its high end."
+        )
+    interval = pyo.RangeSet(low, high, 0)
+    interval.construct()
+    return interval
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where rows of a piece hold: sets, and a condition on them or None."""
+
+    support: Support
+    name: str
+    condition: Callable[[Any], Any] | None = None
+
+    def constraint(self, block: Any, *ordinary: Any, rule: Callable[..., Any]) -> SemiInfiniteConstraint:
+        """Rows over the region; the rule gets the block, ordinary members and the random vector."""
+        count = len(ordinary)
+
+        def with_vector(b: Any, *arguments: Any) -> Any:
+            return rule(b, *arguments[:count], self.support.random(arguments[count:]))
+
+        condition, where = self.condition, None
+        if condition is not None:
+
+            def where(b: Any, *arguments: Any) -> Any:
+                return condition(self.support.random(arguments[count:]))
+
+        return SemiInfiniteConstraint(*ordinary, *self.support.on(block, self.name), rule=with_vector, where=where)
+
+
+class Ambiguity(ABC):
+    """A set of distributions."""
+
+    @abstractmethod
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        """Put the dual of the worst case onto a block, rows as ``block.rows``; return its value as an expression."""
+
+    @abstractmethod
+    def write_event(self, block: Any, event: Any) -> Any:
+        """The same for the indicator of an event, whose rows are ``block.event``."""
+
+    @abstractmethod
+    def example(self) -> Any:
+        """Some value of the random vector, to see what a loss returns."""
+
+    @abstractmethod
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        """Atoms of the worst distribution with their labels and duals, as the column ``probability``."""
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """``low <= E[function(xi)] <= high``."""
+
+    function: Callable[[Any], Any]
+    low: float
+    high: float
+
+
+class Moments(Ambiguity):
+    """All distributions on a support with given expectations of functions, or bounds on them.
+
+    Parameters
+    ----------
+    support : continuous set, interval (low, high), list of those, or uncertainty set of PyROS
+        Where the random number or vector lies; ends may be None or infinite.
+    conditions : list
+        ``(function, value)`` for an expectation that is known, ``(function, low, high)`` for bounds, of which one may
+        be None. A function takes what a loss takes and is written with Pyomo's functions.
+
+    Notes
+    -----
+    The worst expectation of a loss is the smallest ``t + sum_i q_i m_i`` with ``t + sum_i q_i f_i(xi) >= loss(xi)`` for
+    all xi of the support (Isii, 1962; there is no gap where the moments lie inside of those that can occur).
+
+    Examples
+    --------
+    >>> Moments((0, None), [(lambda xi: xi, 1.0), (lambda xi: xi**2, None, 3.0)])
+    Moments of 2 functions
+    """
+
+    def __init__(self, support: Any, conditions: Iterable[Sequence[Any]]) -> None:
+        self.support = Support(support, "Moments")
+        self.conditions = tuple(_condition(each) for each in conditions)
+        if not self.conditions:
+            raise OptionError(
+                "Moments: there is no condition, so that any value of the support may occur for certain; declare the "
+                "loss as a SemiInfiniteConstraint over the support instead."
+            )
+
+    @classmethod
+    def mean_variance(cls, support: Any, mean: float, variance: float, *, at_most: bool = False) -> Moments:
+        """A random number with a mean and a variance, or a bound on it."""
+        refuse_negative("variance", variance)
+        second = variance + mean**2
+        square = (lambda xi: xi**2, None, second) if at_most else (lambda xi: xi**2, second)
+        return cls(support, [(lambda xi: xi, mean), square])
+
+    @classmethod
+    def mean_covariance(cls, support: Any, mean: ArrayLike, covariance: ArrayLike) -> Moments:
+        """A random vector with a mean and a covariance matrix."""
+        centre, matrix = np.array(mean, dtype=float), np.array(covariance, dtype=float)
+        if matrix.shape != (len(centre), len(centre)) or not np.allclose(matrix, matrix.T):
+            raise OptionError(
+                f"Moments: the covariance must be a symmetric matrix for {len(centre)} entries (got shape "
+                f"{matrix.shape})."
+            )
+        if np.linalg.eigvalsh(matrix).min() < -1e-12:
+            raise OptionError("Moments: the covariance has a negative eigenvalue, which no distribution has.")
+        conditions: list[Sequence[Any]] = [(lambda xi, i=i: xi[i], centre[i]) for i in range(len(centre))]
+        conditions += [
+            (lambda xi, i=i, j=j: xi[i] * xi[j], matrix[i, j] + centre[i] * centre[j])
+            for i in range(len(centre))
+            for j in range(i + 1)
+        ]
+        return cls(support, conditions)
+
+    def __repr__(self) -> str:
+        return f"Moments of {len(self.conditions)} functions"
+
+    def example(self) -> Any:
+        return self.support.example()
+
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        return price_atoms(result, block, ["piece"])
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        value = self._multiply(block)
+        region = Region(self.support, "xi")
+        block.rows = region.constraint(block, range(pieces), rule=self._rule(loss))
+        return value
+
+    def write_event(self, block: Any, event: Any) -> Any:
+        value = self._multiply(block)
+        block.rows = Region(self.support, "xi").constraint(block, range(1), rule=self._rule(lambda m, xi: [0.0]))
+        region = event_region(event, self.support)
+        block.event = region.constraint(block, range(1), rule=self._rule(lambda m, xi: [1.0]))
+        return value
+
+    def _multiply(self, block: Any) -> Any:
+        """Multipliers of the conditions, and the value of the dual."""
+        block.level = pyo.Var()
+        block.multiplier = pyo.VarList()
+        value = block.level
+        for condition in self.conditions:
+            for bound, sign in _multipliers(condition):
+                multiplier = block.multiplier.add()
+                if sign > 0:
+                    multiplier.setlb(0.0)
+                elif sign < 0:
+                    multiplier.setub(0.0)
+                value = value + bound * multiplier
+        return value
+
+    def _rule(self, loss: Loss) -> Callable[..., Any]:
+        functions = [condition.function for condition in self.conditions for _ in _multipliers(condition)]
+
+        def rule(b: Any, piece: int, xi: Any) -> Any:
+            left = b.level
+            for number, function in enumerate(functions, start=1):
+                left = left + function(xi) * b.multiplier[number]
+            return left >= loss(b.parent_block(), xi)[piece]
+
+        return rule
+
+
+def _multipliers(condition: _Condition) -> list[tuple[float, int]]:
+    """Multipliers of a condition: the bound each belongs to, and its sign (0 for either)."""
+    if condition.low == condition.high:
+        return [(condition.high, 0)]
+    return [(bound, sign) for bound, sign in ((condition.high, 1), (condition.low, -1)) if np.isfinite(bound)]
+
+
+def _condition(given: Sequence[Any]) -> _Condition:
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3) or not callable(given[0]):
+        raise OptionError(f"Moments: a condition must be (function, value) or (function, low, high) (got {given!r}).")
+    low, high = (given[1], given[1]) if len(given) == 2 else given[1:]
+    low, high = (-np.inf if low is None else float(low)), (np.inf if high is None else float(high))
+    if np.isnan(low) or np.isnan(high) or low > high or (np.isinf(low) and np.isinf(high)):
+        raise OptionError(
+            f"Moments: an expectation must lie between bounds low <= high, one of them finite (got {given[1:]})."
+        )
+    return _Condition(given[0], low, high)
+
+
+def refuse_negative(what: str, value: float) -> None:
+    """Refuse a negative number, and what is none."""
+    if not value >= 0:
+        raise OptionError(f"the {what} must be a number >= 0 (got {value!r}).")
+
+
+class Reweighting(Ambiguity):
+    """All probabilities of finitely many scenarios, near given ones.
+
+    Parameters
+    ----------
+    scenarios : array
+        n numbers, or an array (n, d).
+    weights : array, optional
+        Nominal probabilities; equal if not given.
+    total_variation : float, optional
+        Half the sum of ``|p_i - weights_i|`` may be at most this.
+    lower, upper : numbers or arrays, optional
+        Bounds on each probability.
+
+    Examples
+    --------
+    >>> Reweighting([1.0, 2.0, 3.0], total_variation=0.2)
+    Probabilities of 3 scenarios
+    """
+
+    def __init__(
+        self,
+        scenarios: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        total_variation: float | None = None,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+    ) -> None:
+        points = np.array(scenarios, dtype=float)
+        self._vector = points.ndim == 2
+        self.scenarios = points.reshape(-1, 1) if points.ndim == 1 else points
+        count = len(self.scenarios)
+        if self.scenarios.ndim != 2 or not count or not np.all(np.isfinite(self.scenarios)):
+            raise OptionError(
+                f"Reweighting: scenarios must be finite numbers or rows of them (got shape {points.shape})."
+            )
+        self.weights = probabilities(weights, count, "Reweighting")
+        self.radius = total_variation
+        if total_variation is not None:
+            refuse_negative("total variation", total_variation)
+        self.lower = np.maximum(np.broadcast_to(np.asarray(lower, dtype=float), count), 0.0)
+        self.upper = np.minimum(np.broadcast_to(np.asarray(upper, dtype=float), count), 1.0)
+        if np.any(self.lower > self.upper) or self.lower.sum() > 1 + 1e-12 or self.upper.sum() < 1 - 1e-12:
+            raise OptionError(
+                "Reweighting: no probabilities lie within lower and upper (they sum to "
+                f"{self.lower.sum():g} and {self.upper.sum():g}); they must allow a sum of 1."
+            )
+
+    def __repr__(self) -> str:
+        return f"Probabilities of {len(self.scenarios)} scenarios"
+
+    def _scenario(self, number: int) -> Any:
+        point = self.scenarios[number].tolist()
+        return Vector(point) if self._vector else point[0]
+
+    def example(self) -> Any:
+        return self._scenario(0)
+
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        names = ["xi"] if not self._vector else [f"xi[{k}]" for k in range(self.scenarios.shape[1])]
+        found = []
+        for (scenario, piece), row in block.rows.items():
+            at = dict(zip(names, self.scenarios[scenario].tolist(), strict=True))
+            found.append({**at, "scenario": scenario, "piece": piece, "probability": abs(result.dual(row))})
+        return pd.DataFrame(found)
+
+    def write_event(self, block: Any, event: Any) -> Any:
+        support = Support([(None, None)] * self.scenarios.shape[1] if self._vector else (None, None), "Reweighting")
+        region = event_region(event, support)
+        inside = [
+            region.support.contains(point[None])
+            and (region.condition is None or bool(region.condition(self._scenario(number))))
+            for number, point in enumerate(self.scenarios)
+        ]
+        known = {tuple(point): float(hit) for point, hit in zip(self.scenarios.tolist(), inside, strict=True)}
+        return self.write(block, lambda m, xi: [known[tuple(xi) if self._vector else (xi,)]], 1)
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        """The dual of the linear program over the probabilities: finitely many ordinary rows."""
+        count = len(self.scenarios)
+        block.level = pyo.Var()
+        block.above = pyo.Var(range(count), bounds=(0, None))
+        block.below = pyo.Var(range(count), bounds=(0, None))
+        value = block.level + sum(
+            float(self.upper[i]) * block.above[i] - float(self.lower[i]) * block.below[i] for i in range(count)
+        )
+        if self.radius is not None:
+            block.price = pyo.Var(bounds=(0, None))
+            block.moved = pyo.Var(range(count))
+            value = (
+                value
+                + 2 * self.radius * block.price
+                + sum(float(w) * block.moved[i] for i, w in enumerate(self.weights))
+            )
+            block.up = pyo.Constraint(range(count), rule=lambda b, i: b.moved[i] <= b.price)
+            block.down = pyo.Constraint(range(count), rule=lambda b, i: -b.moved[i] <= b.price)
+
+        def rule(b: Any, scenario: int, piece: int) -> Any:
+            left = b.level + b.above[scenario] - b.below[scenario]
+            if self.radius is not None:
+                left = left + b.moved[scenario]
+            return left >= loss(b.parent_block(), self._scenario(scenario))[piece]
+
+        block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
+        return value
+
+
+def probabilities(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
+    """Probabilities that sum to 1; equal ones where none are given."""
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    result = np.array(weights, dtype=float)
+    if result.shape != (count,) or not np.all(result >= 0) or not np.isclose(result.sum(), 1.0, rtol=0, atol=1e-9):
+        raise OptionError(
+            f"{what}: weights must be {count} probabilities that sum to 1 (got {result.size} with the sum "
+            f"{result.sum():g})."
+        )
+    return result / result.sum()
+
+
+def price_atoms(result: Result, block: Any, labels: Sequence[str]) -> pd.DataFrame:
+    """Atoms of the prices of a block's semi-infinite rows; ``labels`` name the ordinary indices of its families."""
+    frames = []
+    for part in (block.component("rows"), block.component("event")):
+        for family in () if part is None else part.values():
+            index = family.index() if isinstance(family.index(), tuple) else (family.index(),)
+            atoms = result.prices[family].atoms.rename(columns={"weight": "probability"})
+            # The sign of a price depends on the side on which the user's variables stand; rows have one limit only.
+            atoms["probability"] = atoms["probability"].abs()
+            atoms.columns = [str(name).replace("xi_event", "xi") for name in atoms.columns]
+            coordinates = [name for name in atoms.columns if name != "probability"]
+            named = atoms.assign(**dict(zip(labels, index, strict=True)))
+            frames.append(named[[*coordinates, *labels, "probability"]])
+    # An empty frame would turn whole numbers into others.
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def event_region(event: Any, support: Support) -> Region:
+    """Where an event happens: a condition on the support, or sets of their own."""
+    if callable(event):
+        return Region(support, "xi_event", event)
+    own = Support(event, "event")
+    if own.dimension != support.dimension:
+        raise OptionError(f"event: it has {own.dimension} dimensions, the random vector has {support.dimension}.")
+    return Region(own, "xi_event")

@@ -1,0 +1,216 @@
+"""Distributionally robust optimization: the worst expectation over all distributions that are not ruled out.
+
+A loss depends on decisions and on a random number or vector ``xi`` of which only an ambiguity set is known.
+:func:`worst_case_expectation` adds the dual of the worst case to a model, variables and semi-infinite rows on one
+Block, and gives back an expression for objectives and constraints. After :func:`osilp_pyomo.solve` the price of those
+rows is the worst distribution: :func:`worst_case_distribution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pyomo.environ as pyo
+from pyomo.common.modeling import unique_component_name
+
+from osilp_pyomo.ambiguity import Ambiguity, Moments, Reweighting
+from osilp_pyomo.errors import OptionError, PriceError
+from osilp_pyomo.results import Result
+from osilp_pyomo.transport import Wasserstein
+
+__all__ = [
+    "Ambiguity",
+    "Moments",
+    "Reweighting",
+    "Wasserstein",
+    "worst_case_cvar",
+    "worst_case_distribution",
+    "worst_case_expectation",
+    "worst_case_probability",
+]
+
+# Mass below this share of the whole is the rounding of a simplex.
+_NO_MASS = 1e-12
+
+
+def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str | None = None) -> Any:
+    """The largest expectation of a loss over all distributions of an ambiguity set.
+
+    Parameters
+    ----------
+    m : model or Block
+        Gets one new Block with everything that is added.
+    loss : callable, expression, or list of those
+        ``loss(m, xi)`` gives an expression linear in the decisions, or a list of them whose maximum is meant.
+    ambiguity : Moments, Wasserstein or Reweighting
+    name : str, optional
+        Name of the Block.
+
+    Returns
+    -------
+    Expression
+        For an objective that is minimized, or the lower side of a constraint: it stands for the worst case only where
+        the solver is pressed to make it small.
+
+    Examples
+    --------
+    The most that ``max(xi - 1, 0)`` can be expected to be if xi >= 0 has mean 1 and variance 1 (Scarf, 1958):
+
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> known = Moments.mean_variance((0, None), mean=1.0, variance=1.0)
+    >>> m.worst = pyo.Objective(expr=worst_case_expectation(m, lambda m, xi: [xi - 1, 0], known))
+    >>> round(osilp.solve(m).objective, 6)
+    0.5
+    """
+    pieces, count = _pieces(loss, ambiguity, m)
+    return _on_block(m, name, ambiguity, lambda block: ambiguity.write(block, pieces, count))
+
+
+def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, name: str | None = None) -> Any:
+    """The largest conditional value at risk of a loss: its mean over the worst ``1 - level`` of cases.
+
+    Rockafellar and Uryasev's formula, the smallest ``t + E[max(loss - t, 0)] / (1 - level)``, with the expectation
+    in the worst case (the smallest and the largest may be exchanged: Shapiro and Kleywegt, 2002).
+
+    Examples
+    --------
+    With mean 0 and variance 1 it is ``sqrt(level / (1 - level))``:
+
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> known = Moments.mean_variance((None, None), mean=0.0, variance=1.0)
+    >>> m.worst = pyo.Objective(expr=worst_case_cvar(m, lambda m, xi: xi, known, level=0.8))
+    >>> round(osilp.solve(m).objective, 5)
+    2.0
+    """
+    if not 0 <= level < 1:
+        raise OptionError(f"worst_case_cvar: level must be at least 0 and below 1 (got {level!r}).")
+    pieces, count = _pieces(loss, ambiguity, m)
+
+    def write(block: Any) -> Any:
+        block.threshold = pyo.Var()
+
+        def beyond(parent: Any, xi: Any) -> list[Any]:
+            threshold = parent.component(block.local_name).threshold
+            return [*(piece - threshold for piece in pieces(parent, xi)), 0.0]
+
+        return block.threshold + ambiguity.write(block, beyond, count + 1) / (1 - level)
+
+    return _on_block(m, name, ambiguity, write)
+
+
+def worst_case_probability(m: Any, event: Any, ambiguity: Ambiguity, *, name: str | None = None) -> Any:
+    """The largest probability of an event that no decision changes.
+
+    Parameters
+    ----------
+    event : interval (low, high), continuous set, list of those, uncertainty set of PyROS, or callable
+        Where it happens; a callable ``event(xi)`` is true there. The event is taken as closed.
+
+    Examples
+    --------
+    Cantelli: at least one standard deviation above the mean has a probability of at most 1/2.
+
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> known = Moments.mean_variance((None, None), mean=0.0, variance=1.0)
+    >>> m.worst = pyo.Objective(expr=worst_case_probability(m, (1.0, None), known))
+    >>> round(osilp.solve(m).objective, 6)
+    0.5
+    """
+    _check(ambiguity)
+    return _on_block(m, name, ambiguity, lambda block: ambiguity.write_event(block, event))
+
+
+def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
+    """The distribution that attains a worst case, from the price of its rows.
+
+    Parameters
+    ----------
+    result : Result
+        Of the model that was solved.
+    of : Expression or Block
+        What :func:`worst_case_expectation` and its like gave back, or the Block it is on.
+
+    Returns
+    -------
+    DataFrame
+        One row an atom: its coordinates, the sample or scenario and the piece of the loss it belongs to, and its
+        ``probability``. On an unbounded support the worst case may be approached only, by ever smaller
+        probabilities ever farther out; such atoms are shown where the solver left them.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> worst = worst_case_expectation(m, lambda m, xi: [xi - 1, 0], Moments((0, 4), [(lambda xi: xi, 1.0)]))
+    >>> m.cost = pyo.Objective(expr=worst)
+    >>> worst_case_distribution(osilp.solve(m), worst).round(6)
+        xi  piece  probability
+    0  4.0      0         0.25
+    1  0.0      1         0.75
+    """
+    block = of if getattr(of, "ctype", None) is pyo.Block else None
+    if block is None and hasattr(of, "parent_block"):
+        block = of.parent_block()
+    ambiguity = getattr(block, "ambiguity", None)
+    if block is None or ambiguity is None:
+        raise OptionError(
+            "worst_case_distribution: give it the expression alone that worst_case_expectation (or its like) gave "
+            f"back, or the Block that it is on (got {type(of).__name__})."
+        )
+    whole = ambiguity.atoms(result, block)
+    total = float(whole["probability"].sum())
+    if not len(whole) or abs(total) < _NO_MASS:
+        raise PriceError(
+            f"The worst case of '{block.name}' has no price: nothing in the solved model depends on it, so that no "
+            "distribution is the worst."
+        )
+    whole["probability"] /= total
+    return whole[whole["probability"] > _NO_MASS].reset_index(drop=True)
+
+
+def _check(ambiguity: Any) -> None:
+    if not isinstance(ambiguity, Ambiguity):
+        raise OptionError(
+            f"ambiguity: expected Moments(...), Wasserstein(...) or Reweighting(...) (got {type(ambiguity).__name__})."
+        )
+
+
+def _pieces(loss: Any, ambiguity: Ambiguity, m: Any) -> tuple[Callable[[Any, Any], list[Any]], int]:
+    """A loss as a function that gives the list of its pieces, and their number."""
+    _check(ambiguity)
+
+    def pieces(parent: Any, xi: Any) -> list[Any]:
+        given = loss if isinstance(loss, list | tuple) else [loss]
+        found: list[Any] = []
+        for part in given:
+            value = part(parent, xi) if callable(part) and not hasattr(part, "is_expression_type") else part
+            found += value if isinstance(value, list | tuple) else [value]
+        return found
+
+    count = len(pieces(m, ambiguity.example()))
+    if not count:
+        raise OptionError("loss: it gives no piece; return an expression, or a list of at least one.")
+    return pieces, count
+
+
+def _on_block(m: Any, wanted: str | None, ambiguity: Ambiguity, write: Callable[[Any], Any]) -> Any:
+    """Make a Block, write on it, and give back the expression of its value; nothing stays if that fails."""
+    if getattr(m, "ctype", None) is not pyo.Block:
+        raise OptionError(f"the worst case needs a model or Block to be written on (got {type(m).__name__}).")
+    if wanted is not None and m.component(wanted) is not None:
+        raise OptionError(f"the worst case cannot be named '{wanted}': the model has a component of that name.")
+    new_block: Any = pyo.Block
+    block = new_block(concrete=True)
+    m.add_component(wanted or unique_component_name(m, "worst_case"), block)
+    try:
+        block.ambiguity = ambiguity
+        block.expectation = pyo.Expression(expr=write(block))
+    except Exception:
+        m.del_component(block)
+        raise
+    return block.expectation

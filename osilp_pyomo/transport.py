@@ -1,0 +1,343 @@
+"""Wasserstein balls: distributions that a sample becomes when its probability is moved a little.
+
+In general the rows of the worst case hold for every place that probability may be moved to. Where the loss is affine in
+the random vector, piece by piece, finitely many rows or rows over a norm's ball say the same exactly (Mohajerin
+Esfahani and Kuhn, 2018, corollary 5.1): probability moves to an end of the support, or along the piece's gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from numpy.typing import ArrayLike
+from pyomo.contrib.pyros.uncertainty_sets import (
+    AxisAlignedEllipsoidalSet,
+    BoxSet,
+    CardinalitySet,
+    CartesianProductSet,
+    IntersectionSet,
+    PolyhedralSet,
+)
+
+from osilp_pyomo.affine import is_affine
+from osilp_pyomo.ambiguity import (
+    Ambiguity,
+    Loss,
+    Region,
+    Support,
+    event_region,
+    price_atoms,
+    probabilities,
+    refuse_negative,
+)
+from osilp_pyomo.components import IndexPlaceholder, SemiInfiniteConstraint
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.results import Result
+from osilp_pyomo.sets import Vector
+from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
+
+
+class Wasserstein(Ambiguity):
+    """All distributions on a support within a Wasserstein distance (of type 1) of a sample.
+
+    Parameters
+    ----------
+    samples : array
+        n numbers, or an array (n, d).
+    radius : float
+        The distance: how far probability is moved on average.
+    support : as for :class:`Moments`, optional
+        Everywhere if not given.
+    norm : 1, 2 or "inf"
+        How far two vectors are apart.
+    weights : array, optional
+        Probabilities of the samples; equal if not given.
+
+    Notes
+    -----
+    The worst expectation is the smallest ``radius q + sum_i w_i s_i`` with ``s_i >= loss(xi) - q |xi - xi_i|`` for all
+    xi of the support, and q >= 0 (Mohajerin Esfahani and Kuhn, 2018, theorem 4.2).
+
+    Examples
+    --------
+    >>> Wasserstein([1.0, 2.0, 4.0], radius=0.1)
+    Wasserstein ball of radius 0.1 around 3 samples
+    """
+
+    def __init__(
+        self,
+        samples: ArrayLike,
+        radius: float,
+        support: Any = None,
+        *,
+        norm: Any = 1,
+        weights: ArrayLike | None = None,
+    ) -> None:
+        points = np.array(samples, dtype=float)
+        self.samples = points.reshape(-1, 1) if points.ndim == 1 else points
+        if self.samples.ndim != 2 or not len(self.samples) or not np.all(np.isfinite(self.samples)):
+            raise OptionError(
+                f"Wasserstein: samples must be finite numbers or rows of them (got shape {points.shape})."
+            )
+        refuse_negative("radius of a Wasserstein ball", radius)
+        if norm not in (1, 2, "inf", np.inf):
+            raise OptionError(f"Wasserstein: norm must be 1, 2 or 'inf' (got {norm!r}).")
+        self.radius, self.norm = float(radius), "inf" if norm == np.inf else norm
+        if support is None:
+            support = (None, None) if points.ndim == 1 else [(None, None)] * self.samples.shape[1]
+        self.support = Support(support, "Wasserstein")
+        if self.support.dimension != self.samples.shape[1]:
+            raise OptionError(
+                f"Wasserstein: the support has {self.support.dimension} dimensions, the samples have "
+                f"{self.samples.shape[1]}."
+            )
+        if not self.support.contains(self.samples):
+            raise OptionError("Wasserstein: a sample lies outside of the support; widen the support, or leave it out.")
+        self.weights = probabilities(weights, len(self.samples), "Wasserstein")
+
+    def __repr__(self) -> str:
+        return f"Wasserstein ball of radius {self.radius:g} around {len(self.samples)} samples"
+
+    def example(self) -> Any:
+        return self._vector(self.samples[0])
+
+    def _vector(self, point: FloatArray) -> Any:
+        numbers = point.tolist()
+        return Vector(numbers) if self.support.vector else numbers[0]
+
+    def _levels(self, block: Any) -> Any:
+        """The price of moving probability, the level of each sample, and the value of the dual."""
+        block.price = pyo.Var(bounds=(0, None))
+        block.level = pyo.Var(range(len(self.samples)))
+        return self.radius * block.price + sum(float(w) * block.level[i] for i, w in enumerate(self.weights))
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        value = self._levels(block)
+        block.way = self._way(block, loss)
+        if block.way == "ends":
+            self._write_ends(block, loss, pieces)
+        elif block.way == "whole space":
+            self._write_whole_space(block, loss, pieces)
+        elif block.way == "planes":
+            self._write_planes(block, loss, pieces)
+        else:
+            region = Region(self.support, "xi")
+            rule = self._rule(loss)
+            block.rows = region.constraint(block, range(len(self.samples)), range(pieces), rule=rule)
+        return value
+
+    def write_event(self, block: Any, event: Any) -> Any:
+        value = self._levels(block)
+        block.level.setlb(0.0)
+        block.way = "event"
+        region = event_region(event, self.support)
+        rule = self._rule(lambda m, xi: [1.0])
+        block.event = region.constraint(block, range(len(self.samples)), range(1), rule=rule)
+        return value
+
+    def _rule(self, loss: Loss) -> Callable[..., Any]:
+        def rule(b: Any, sample: int, piece: int, xi: Any) -> Any:
+            worst = loss(b.parent_block(), xi)[piece]
+            return b.level[sample] + self._distance(xi, self.samples[sample]) * b.price >= worst
+
+        return rule
+
+    def _distance(self, xi: Any, sample: FloatArray) -> Any:
+        gaps = [entry - float(at) for entry, at in zip(self.support.entries(xi), sample, strict=True)]
+        if len(gaps) == 1:
+            return abs(gaps[0])
+        if self.norm == 2:
+            return pyo.sqrt(sum(gap**2 for gap in gaps))
+        if self.norm == 1:
+            return sum(abs(gap) for gap in gaps)
+        largest = abs(gaps[0])
+        for gap in gaps[1:]:
+            largest = pyo.Expr_if(IF=largest >= abs(gap), THEN=largest, ELSE=abs(gap))
+        return largest
+
+    # -- losses affine in the random vector -----------------------------------------------------------
+
+    def _way(self, block: Any, loss: Loss) -> str:
+        """Which finite or exact form fits the support and the loss; "everywhere" if none does."""
+        placeholders = [IndexPlaceholder(mutable=True, name=f"xi{k}") for k in range(self.samples.shape[1])]
+        for placeholder in placeholders:
+            placeholder.construct()
+        try:
+            found = loss(block.parent_block(), Vector(placeholders) if self.support.vector else placeholders[0])
+            affine = all(is_affine(piece, placeholders) for piece in found)
+        except Exception:  # a loss that needs numbers is called with them
+            affine = False
+        if not affine:
+            return "everywhere"
+        bounds = [(None, None) if is_uncertainty_set(each) else each.bounds() for each in self.support.sets]
+        sets = any(is_uncertainty_set(each) for each in self.support.sets)
+        if len(bounds) == 1 and not sets:
+            return "ends"
+        if not sets and all(low is None and high is None for low, high in bounds):
+            return "whole space"
+        bounded = all(is_uncertainty_set(each) or None not in each.bounds() for each in self.support.sets)
+        return "planes" if bounded and self.norm != 2 else "everywhere"
+
+    def _write_ends(self, block: Any, loss: Loss, pieces: int) -> None:
+        """An interval: probability stays, or moves to an end; to an end that is infinite only at a limited slope."""
+        low, high = self.support.sets[0].bounds()
+        ends = [float(end) for end in (low, high) if end is not None]
+        block.places = {
+            (i, place): point
+            for i, (at,) in enumerate(self.samples.tolist())
+            for place, point in enumerate([at, *ends])
+        }
+
+        def rows(b: Any, sample: int, piece: int, place: int) -> Any:
+            point = b.places[sample, place]
+            distance = abs(point - float(self.samples[sample, 0]))
+            xi = Vector([point]) if self.support.vector else point
+            return b.level[sample] + distance * b.price >= loss(b.parent_block(), xi)[piece]
+
+        def slope(b: Any, piece: int, side: int) -> Any:
+            one, zero = (Vector([at]) if self.support.vector else at for at in (float(side), 0.0))
+            parent = b.parent_block()
+            return loss(parent, one)[piece] - loss(parent, zero)[piece] <= b.price
+
+        block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), range(1 + len(ends)), rule=rows)
+        sides = [side for side, end in ((-1, low), (1, high)) if end is None]
+        if sides:
+            block.slope = pyo.Constraint(range(pieces), sides, rule=slope)
+
+    def _write_whole_space(self, block: Any, loss: Loss, pieces: int) -> None:
+        """Rows at the samples, and a gradient that is at most the price along every vector of length 1."""
+        dimension = self.samples.shape[1]
+        zero = Vector([0.0] * dimension)
+
+        def rows(b: Any, sample: int, piece: int) -> Any:
+            return b.level[sample] >= loss(b.parent_block(), self._vector(self.samples[sample]))[piece]
+
+        def slope(b: Any, piece: int, direction: Any) -> Any:
+            parent = b.parent_block()
+            return loss(parent, Vector(direction))[piece] - loss(parent, zero)[piece] <= b.price
+
+        block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), rule=rows)
+        block.slope = SemiInfiniteConstraint(range(pieces), unit_ball(self.norm, dimension), rule=slope)
+
+    def _write_planes(self, block: Any, loss: Loss, pieces: int) -> None:
+        """A bounded support: rows affine in the vector and in bounds on how far each sample is moved."""
+        dimension = self.samples.shape[1]
+        parts = [each if is_uncertainty_set(each) else BoxSet([each.bounds()]) for each in self.support.sets]
+        where = parts[0] if len(parts) == 1 else CartesianProductSet(parts)
+        block.rows = pyo.Block(range(len(self.samples)))
+        for number, sample in enumerate(self.samples):
+            moved = moved_from(sample, where, self.norm)
+
+            def rows(b: Any, piece: int, both: Any, number: int = number) -> Any:
+                owner = b.parent_block()
+                worst = loss(owner.parent_block(), Vector(both[:dimension]))[piece]
+                return owner.level[number] + sum(both[dimension:]) * owner.price >= worst
+
+            block.rows[number].rows = SemiInfiniteConstraint(range(pieces), moved, rule=rows)
+
+    # -- the worst distribution ----------------------------------------------------------------------------
+
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        names = ["xi"] if not self.support.vector else [f"xi[{k}]" for k in range(self.samples.shape[1])]
+        if block.way in ("event", "everywhere"):
+            found = price_atoms(result, block, ["sample", "piece"])
+            return self._unmoved(found) if block.way == "event" else found
+        if block.way == "planes":
+            return self._plane_atoms(result, block, names)
+        rows = []
+        for index, row in block.rows.items():
+            sample, piece = index[:2]
+            at = [block.places[sample, index[2]]] if block.way == "ends" else self.samples[sample].tolist()
+            rows.append([*at, sample, piece, abs(result.dual(row))])
+        frame = pd.DataFrame(rows, columns=[*names, "sample", "piece", "probability"])
+        frame = frame.astype({"sample": int, "piece": int})
+        return frame if block.component("slope") is None else self._shifted(result, block, frame, names)
+
+    def _shifted(self, result: Result, block: Any, frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+        """Atoms moved along the gradient of their piece, as far as the dual of its slope says."""
+        frame[names] = frame[names].astype(float)
+        pieces = sorted(set(frame["piece"]))
+        for piece in pieces:
+            if block.way == "ends":
+                sides = [side for each, side in block.slope if each == piece]
+                way = np.array([sum(side * abs(result.dual(block.slope[piece, side])) for side in sides)])
+            else:
+                price = result.prices[block.slope[piece]]
+                way = np.abs(price.masses) @ price.points if len(price.points) else np.zeros(len(names))
+            mine = frame["piece"] == piece
+            mass = float(frame.loc[mine, "probability"].sum())
+            if mass > 0:
+                frame.loc[mine, names] += way / mass
+        return frame
+
+    def _plane_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
+        frames = []
+        for sample, part in block.rows.items():
+            for piece, family in part.rows.items():
+                price = result.prices[family]
+                frame = pd.DataFrame(price.points[:, : len(names)], columns=names)
+                frames.append(frame.assign(sample=sample, piece=piece, probability=np.abs(price.masses)))
+        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+    def _unmoved(self, found: pd.DataFrame) -> pd.DataFrame:
+        """The atoms of an event, and what is left of each sample where it was."""
+        total = float(found["probability"].sum())
+        scale = total if total == 0 else self._mass(found)
+        names = [name for name in found.columns if name.startswith("xi")]
+        rest = []
+        for sample, point in enumerate(self.samples.tolist()):
+            left = self.weights[sample] * scale - float(found.loc[found["sample"] == sample, "probability"].sum())
+            rest.append({**dict(zip(names, point, strict=True)), "sample": sample, "piece": 1, "probability": left})
+        return pd.concat([found, pd.DataFrame(rest)], ignore_index=True) if scale else found
+
+    def _mass(self, found: pd.DataFrame) -> float:
+        """What the dual gives the whole distribution: 1, or the weight of the worst case in the model.
+
+        A sample all of whose probability is moved shows it; if there is none, the worst case has weight 1.
+        """
+        moved = found.groupby("sample")["probability"].sum()
+        return max(1.0, float(max(moved[i] / self.weights[i] for i in moved.index)))
+
+
+def unit_ball(norm: Any, dimension: int) -> Any:
+    """Vectors of length at most 1, as an uncertainty set."""
+    ones = [1.0] * dimension
+    if norm == 2:
+        return AxisAlignedEllipsoidalSet([0.0] * dimension, ones)
+    if norm == 1:
+        return CardinalitySet([0.0] * dimension, ones, 1.0, ones)
+    return BoxSet([(-1.0, 1.0)] * dimension)
+
+
+def moved_from(sample: FloatArray, where: Any, norm: Any) -> Any:
+    """Vectors of a set with bounds on how far their entries are from a sample's; one bound for all in the norm inf.
+
+    What matters is their sum, which is at least the distance.
+    """
+    dimension = len(sample)
+    bounds = 1 if norm == "inf" else dimension
+    far = 1.0 + 2.0 * max(1.0, float(np.abs(sample).max()), *(abs(end) for pair in _box_of(where) for end in pair))
+    eye, mark = np.eye(dimension), np.ones((dimension, 1)) if norm == "inf" else np.eye(dimension)
+    rows = np.concatenate([np.column_stack([eye, -mark]), np.column_stack([-eye, -mark])])
+    slope = np.concatenate([rows, np.column_stack([np.zeros((bounds, dimension)), np.eye(bounds)])])
+    limits = np.concatenate([sample, -sample, np.full(bounds, far)])
+    return IntersectionSet(
+        place=CartesianProductSet([where, BoxSet([(0.0, far)] * bounds)]), distance=_bounded(slope, limits, far)
+    )
+
+
+def _bounded(rows: FloatArray, limits: FloatArray, far: float) -> PolyhedralSet:
+    """Rows as a bounded set."""
+    dimension = rows.shape[1]
+    box = np.concatenate([np.eye(dimension), -np.eye(dimension)])
+    return PolyhedralSet(np.concatenate([rows, box]), np.concatenate([limits, np.full(2 * dimension, far)]))
+
+
+def _box_of(where: Any) -> list[tuple[float, float]]:
+    body = body_of(where, "support")
+    return list(zip(body.lower.tolist(), body.upper.tolist(), strict=True))

@@ -30,8 +30,6 @@ from osilp_pyomo.rays import ray_problem
 from osilp_pyomo.scaling import example_rows, scaling_for
 from osilp_pyomo.search import Found, Search
 
-# A row that was slack this many times in a row while the bound moved is dropped.
-_PATIENCE = 6
 # Rows added for one family in one iteration at most.
 _ADDED = 200
 # Binding rows within these distances, in widths of the domain, may straddle one binding point.
@@ -51,13 +49,15 @@ _MOST_RAYS = 20
 class ExchangeOptions:
     """When to stop.
 
-    ``tolerance`` is the violation that counts as none, relative to the size of the row's terms.
+    ``tolerance`` is the violation that counts as none, relative to the size of the row's terms. A row that was slack
+    more than ``patience`` times in a row while the bound moved is dropped.
     """
 
     tolerance: float = 1e-9
     iteration_limit: int = 500
     time_limit: float | None = None
     report: Callable[[dict[str, Any]], None] | None = None
+    patience: float = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,18 +140,39 @@ class Exchange:
         search, member = self._place[number]
         return self._add(search, np.full(len(points), member), points)
 
+    def settle(self, x: FloatArray, found_elsewhere: Outcome) -> Outcome:
+        """End at an x that was found in another way, with the bound and the prices that belong to it."""
+        found = tuple(search.worst(x) for search in self.searches)
+        moved = self._repair(x, found) if any(each.worst > 0 for each in found) else None
+        if moved is not None:
+            x, found = moved, tuple(search.worst(moved) for search in self.searches)
+        return replace(
+            found_elsewhere,
+            objective=self.problem.core.value(x),
+            x=x,
+            repaired=moved is not None,
+            found=found,
+            log=tuple(self.log),
+            memory=self._largest + found_elsewhere.memory,
+            separation=self._separation(),
+        )
+
+    def _separation(self) -> tuple[str, ...]:
+        return tuple(self._place[number][0].separation for number in range(len(self.problem.families)))
+
     def tighten(self, factor: float) -> bool:
         """Ask for less violation in the next run; False where rounding forbids it."""
         self._tolerance *= factor
         return self._tolerance > 1e-15
 
-    def run(self) -> Outcome:
-        """Exchange until nothing is violated, or a limit is met."""
+    def run(self, iterations: int | None = None) -> Outcome:
+        """Exchange until nothing is violated, or a limit is met (by default that of the options)."""
+        most = self.options.iteration_limit if iterations is None else iterations
         best_bound, status, solution = np.nan, "iteration_limit", None
         smallest, stalled = np.inf, 0
         found: tuple[Found, ...] = ()
         checked_rays = 0
-        while len(self.log) < self.options.iteration_limit:
+        while len(self.log) < most:
             if self.options.time_limit is not None:
                 self.model.limit_time(self.options.time_limit - (time.monotonic() - self._started))
             current = self.model.solve()
@@ -260,7 +281,7 @@ class Exchange:
         binding = np.ones(len(self.working.slack), dtype=bool)
         binding[: len(duals)] = np.abs(duals) > 0
         self.working.slack = np.where(binding, 0, self.working.slack + moved)
-        old = self.working.slack > _PATIENCE
+        old = self.working.slack > self.options.patience
         if old.any():
             self.model.delete_rows(np.flatnonzero(old) + len(self.problem.core.row_lower))
             for k in np.flatnonzero(old):
@@ -329,7 +350,7 @@ class Exchange:
             self._points(self._solved),
             log=tuple(self.log),
             memory=self._largest,
-            separation=tuple(self._place[number][0].separation for number in range(len(self.problem.families))),
+            separation=self._separation(),
         )
         return self._with_duals(outcome, solution)
 

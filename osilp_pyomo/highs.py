@@ -185,7 +185,8 @@ class HighsModel:
             return LPSolution(status, nothing, nothing)
         found = self._highs.getSolution()
         cost = self._scaling.cost
-        x = self._scaling.point(np.array(found.col_value))
+        # HiGHS may leave -1e-17 where a bound says 0.
+        x = np.clip(self._scaling.point(np.array(found.col_value)), self._lp.column_lower, self._lp.column_upper)
         objective = self._lp.value(x)
         if self._integer.any():
             x[self._integer] = np.round(x[self._integer])

@@ -10,7 +10,9 @@ import numpy as np
 
 from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
 from osilp_pyomo.bases import Functionals
+from osilp_pyomo.bodies import EllipsoidBody
 from osilp_pyomo.clusters import join_close
+from osilp_pyomo.cones import taken_apart
 from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
@@ -27,6 +29,8 @@ from osilp_pyomo.tails import compactify
 _BRACKET = 1e-8
 # A relative violation that more iterations cannot lower.
 _ROUNDING = 1e-14
+# Iterations after which rows over ellipsoids are taken apart.
+_PATIENCE = 45
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
@@ -68,7 +72,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
-    outcome = exchange.run()
+    outcome = _run(exchange, bounded, options)
     checked = _audit_outcome(bounded, searches, outcome)
     for _ in range(_AUDIT_ROUNDS):
         if outcome.status != "optimal" or checked is None:
@@ -91,6 +95,39 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         checked = _audit_outcome(bounded, searches, outcome)
     bound = _safe_bound(problem, outcome.bound, checked)
     return _solved(outcome, bound, families, checked, _exchange_price)
+
+
+def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> Outcome:
+    """Exchange; where cones resist their tangent planes, on the problem with its cones taken apart."""
+    apart = None
+    if options.iteration_limit > _PATIENCE and any(
+        isinstance(family.domain.body, EllipsoidBody) for family in problem.families
+    ):
+        outcome = exchange.run(_PATIENCE)
+        if outcome.status != "iteration_limit":
+            return outcome
+        apart = taken_apart(problem)
+    if apart is None:
+        return exchange.run()
+    # The parts of a cone share its price in ever new ways: a row that is slack now may be needed in a while.
+    left = replace(options, iteration_limit=options.iteration_limit - _PATIENCE, patience=np.inf)
+    inner = Exchange(apart.problem, apart.searches, left)
+    found = inner.run()
+    exchange.log += [{**each, "iteration": each["iteration"] + _PATIENCE} for each in inner.log]
+    x = found.x
+    if x is None or found.status not in ("optimal", "inaccurate"):
+        return exchange.run()
+    split = len(problem.core.row_lower)
+    if found.duals is not None and found.core_duals is not None and found.reduced_costs is not None:
+        points, duals = apart.prices(problem.families, found.points, found.duals, found.core_duals[split:])
+        found = replace(
+            found,
+            points=points,
+            duals=duals,
+            core_duals=found.core_duals[:split],
+            reduced_costs=found.reduced_costs[: problem.core.columns],
+        )
+    return exchange.settle(x[: problem.core.columns], found)
 
 
 def by_grid(

@@ -32,8 +32,9 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
-def test_examples_run(example):
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+def test_examples_run(example, tmp_path):
+    # Examples save their pictures where they are run.
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout

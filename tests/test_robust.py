@@ -16,6 +16,7 @@ from pyomo.contrib.pyros import (
 )
 from pyomo.dae import ContinuousSet
 from robust_models import LINEAR, robust_model, uncertainty_set
+from scipy.optimize import brentq
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
@@ -68,6 +69,59 @@ def test_an_ellipsoid_is_its_cone(dimension):
     result = osilp.solve(m)
     assert result.objective == pytest.approx(dimension / (dimension + rho * np.sqrt(dimension)), abs=1e-7)
     assert result.separation["c"] == "closed form"
+
+
+def portfolio(count, protection, sense=1):
+    """The worst return of a portfolio over an ellipsoid, and its known optimum."""
+    number = np.arange(1, count + 1)
+    mean = 1.15 + number * 0.05 / count
+    deviation = 0.05 / (3 * count) * np.sqrt(2 * number * count * (count + 1))
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(count), bounds=(0, 1))
+    m.t = pyo.Var()
+    m.all = pyo.Constraint(expr=sum(m.x[i] for i in range(count)) == 1)
+    m.o = pyo.Objective(expr=sense * m.t, sense=pyo.maximize if sense > 0 else pyo.minimize)
+
+    def rule(m, xi):
+        worth = sum((float(mean[i]) + float(deviation[i]) * xi[i]) * m.x[i] for i in range(count))
+        return worth >= m.t if sense > 0 else m.t - worth <= 0
+
+    m.earned = SemiInfiniteConstraint(AxisAlignedEllipsoidalSet([0] * count, [protection] * count), rule=rule)
+    known = brentq(lambda t: np.sum((np.maximum(mean - t, 0) / deviation) ** 2) - protection**2, 0, mean.max())
+    return m, known
+
+
+@pytest.mark.parametrize(("count", "protection", "sense"), [(20, 0.5, 1), (30, 2.0, 1), (20, 1.0, -1)])
+def test_cones_of_many_dimensions_are_taken_apart(count, protection, sense):
+    m, known = portfolio(count, protection, sense)
+    result = osilp.solve(m)
+    assert result.status == "optimal"
+    assert sense * result.objective == pytest.approx(known, abs=2e-8)
+    assert result.certified
+    assert result.gap < 2e-8
+    # One atom inside of the ellipsoid carries the price, and proves the bound.
+    assert result.audit.gap < 2e-8
+    assert len(result.price.atoms) == 1
+    assert np.linalg.norm(result.price.points[0]) <= protection * (1 + 1e-9)
+
+
+def test_cones_beside_other_rows_integers_and_rays():
+    m, _ = portfolio(12, 1.0)
+    m.few = SemiInfiniteConstraint(BoxSet([(0.9, 1.1)]), rule=lambda m, xi: xi[0] * (m.x[0] + m.x[11]) <= 0.3)
+    m.hold = pyo.Var(domain=pyo.Binary)
+    m.link = pyo.Constraint(expr=m.x[10] <= m.hold)
+    m.cost = pyo.Constraint(expr=m.t <= 1.2 - 0.001 * m.hold)
+    result = osilp.solve(m)
+    assert result.status == "optimal"
+    assert result.feasible
+    by_parts = result.objective
+    m.hold.fix(round(m.hold.value))
+    assert osilp.solve(m).objective == pytest.approx(by_parts, abs=1e-7)
+    m.few.deactivate()
+    m.x.setub(None)
+    m.all.deactivate()
+    m.cost.deactivate()
+    assert osilp.solve(m).status == "unbounded"
 
 
 def test_price_atoms_are_members_and_prove_the_value():

@@ -42,7 +42,7 @@ if __name__ == "__main__":
     symmetric = build_model()
     symmetric.equal = pyo.Constraint(range(7), rule=lambda m, k: m.power[k] == m.power[k + 1])
     assert abs(osilp.solve(symmetric).objective - result.objective) < 1e-6 * result.objective
-    bound = osilp.solve(build_model(), method="discretized", grid=osilp.Midpoint(200)).objective
+    bound = osilp.solve(build_model(), method="discretized", grid=osilp.Midpoint(400)).objective
     assert 0 <= result.objective - bound < 1e-3 * result.objective
 
     side = np.linspace(-1, 1, 201)

@@ -39,17 +39,19 @@ if __name__ == "__main__":
 
     history = np.random.default_rng(1).gamma((MEAN / DEVIATION) ** 2, DEVIATION**2 / MEAN, 30)
     radii = np.array([0.0, 0.1, 0.3, 1.0, 3.0])
-    orders = []
+    profits = []
     for radius in radii:
         sampled = build_model(dro.Wasserstein(history, radius, (0, None)))
-        print(f"30 past demands moved by at most {radius} on average: {-osilp.solve(sampled).objective:.4f} expected")
-        orders.append(sampled.order.value)
+        profits.append(-osilp.solve(sampled).objective)
+        print(f"30 past demands moved by at most {radius} on average: {profits[-1]:.4f} expected")
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     axes[0].hist(history, bins=12, density=True, alpha=0.4, label="30 past demands")
     axes[0].vlines(worst.xi, 0, worst.probability, lw=3, color="C3", label="the worst two values")
     axes[0].axvline(m.order.value, color="k", linestyle=":", label="order")
     axes[0].set(xlabel="demand", ylabel="probability", title="Mean and variance known")
-    axes[1].plot(radii, orders, "o-")
-    axes[1].set(xlabel="radius of the Wasserstein ball", ylabel="order", title="A sample, not quite trusted")
-    axes[0].legend()
+    axes[1].plot(radii, profits, "o-")
+    axes[1].set(
+        xlabel="radius of the Wasserstein ball", ylabel="worst expected profit", title="A sample, not quite trusted"
+    )
+    axes[0].legend(loc="upper right")
     figure.savefig("dro_newsvendor.png", dpi=120)

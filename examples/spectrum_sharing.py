@@ -48,5 +48,5 @@ if __name__ == "__main__":
     atoms = result.price.atoms
     axis.plot(atoms["frequency"], 0 * atoms["weight"], "r^", clip_on=False, label="where the mask has a price")
     axis.set(xlabel="frequency", ylabel="power density", title="Twelve transmitters below one mask")
-    axis.legend(fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     figure.savefig("spectrum_sharing.png", dpi=120)

@@ -15,7 +15,7 @@ from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.errors import DataError, DeclarationError, ModelError, OsilpError
+from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError, warn_user
 from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family, TracedRows
@@ -99,7 +99,20 @@ def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) 
     # The rule may have read a Param's value when it was traced: trace it again with today's.
     fresh, _ = owner._trace(data.index(), data.name)
     again = None if fresh is None else owner.read_affine(fresh)
-    return again if again is not None and _same_numbers(data, again, domain) else None
+    if again is None or not _same_numbers(data, again, domain):
+        return None
+    warn_of_change(data)
+    return again
+
+
+def warn_of_change(data: SemiInfiniteConstraintData) -> None:
+    """Tell that a rule's data has changed since it was declared: an ordinary Constraint would have kept what it was."""
+    warn_user(
+        f"SemiInfiniteConstraint '{data.name}': its rule gives another row now than when it was declared, and the row "
+        "of now is used. It reads data that has changed, such as a loop's variable: bind it by rule=lambda m, u, i=i: "
+        "..., or use a mutable Param.",
+        ChangedRuleWarning,
+    )
 
 
 def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: Domain) -> bool:

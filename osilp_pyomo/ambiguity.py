@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 from numpy.typing import ArrayLike
+from pyomo.contrib.pyros.uncertainty_sets import IntersectionSet
 
 from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import OptionError
+from osilp_pyomo.errors import DeclarationError, OptionError
 from osilp_pyomo.results import Result
 from osilp_pyomo.sets import Vector, is_continuous, some_number
 from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
@@ -32,7 +33,9 @@ class Support:
     One continuous set gives a loss a number, several or an uncertainty set give it a tuple.
     """
 
-    def __init__(self, given: Any, what: str) -> None:
+    def __init__(self, given: Any, what: str, near: Sequence[float] = ()) -> None:
+        # Numbers around which something happens, for an interval whose ends do not tell.
+        self.near = tuple(near)
         several = isinstance(given, list)
         self.sets = (
             [_interval(each, what) if isinstance(each, tuple) else each for each in given]
@@ -57,7 +60,9 @@ class Support:
             own = name if len(self.sets) == 1 else f"{name}_{number + 1}"
             low, high = each.bounds()
             block.add_component(own, pyo.RangeSet(low, high, 0))
-            placed.append(block.component(own))
+            interval = block.component(own)
+            interval.looked_at = [at for at in self.near if (low is None or at >= low) and (high is None or at <= high)]
+            placed.append(interval)
         return placed
 
     @property
@@ -176,6 +181,9 @@ class Moments(Ambiguity):
     conditions : list
         ``(function, value)`` for an expectation that is known, ``(function, low, high)`` for bounds, of which one may
         be None. A function takes what a loss takes and is written with Pyomo's functions.
+    near : list of numbers, optional
+        Where a random number usually lies, for a support without ends: its mean and some deviations around it. They are
+        looked at, and tell in which unit the number is measured; without them that is 1.
 
     Notes
     -----
@@ -188,8 +196,8 @@ class Moments(Ambiguity):
     Moments of 2 functions
     """
 
-    def __init__(self, support: Any, conditions: Iterable[Sequence[Any]]) -> None:
-        self.support = Support(support, "Moments")
+    def __init__(self, support: Any, conditions: Iterable[Sequence[Any]], *, near: Sequence[float] = ()) -> None:
+        self.support = Support(support, "Moments", near)
         self.conditions = tuple(_condition(each) for each in conditions)
         if not self.conditions:
             raise OptionError(
@@ -200,10 +208,17 @@ class Moments(Ambiguity):
     @classmethod
     def mean_variance(cls, support: Any, mean: float, variance: float, *, at_most: bool = False) -> Moments:
         """A random number with a mean and a variance, or a bound on it."""
-        refuse_negative("variance", variance)
-        second = variance + mean**2
-        square = (lambda xi: xi**2, None, second) if at_most else (lambda xi: xi**2, second)
-        return cls(support, [(lambda xi: xi, mean), square])
+        if not variance > 0:
+            raise OptionError(
+                f"the variance must be a number > 0 (got {variance!r}); with 0 the mean occurs for certain, and "
+                "nothing is left to be worst."
+            )
+        # Written for the number in deviations from its mean, whatever the units: 1, z and z**2 are far from dependent.
+        deviation = float(np.sqrt(variance))
+        square: tuple[Any, ...] = (lambda xi: ((xi - mean) / deviation) ** 2, None if at_most else 1.0, 1.0)
+        steps = np.concatenate([np.linspace(-4, 4, 33), np.outer([-1, 1], 2.0 ** np.arange(3, 8)).ravel()])
+        near = (mean + deviation * steps).tolist()
+        return cls(support, [(lambda xi: (xi - mean) / deviation, 0.0), square], near=near)
 
     @classmethod
     def mean_covariance(cls, support: Any, mean: ArrayLike, covariance: ArrayLike) -> Moments:
@@ -216,9 +231,15 @@ class Moments(Ambiguity):
             )
         if np.linalg.eigvalsh(matrix).min() < -1e-12:
             raise OptionError("Moments: the covariance has a negative eigenvalue, which no distribution has.")
-        conditions: list[Sequence[Any]] = [(lambda xi, i=i: xi[i], centre[i]) for i in range(len(centre))]
+        unit = np.sqrt(np.where(np.diagonal(matrix) > 0, np.diagonal(matrix), 1.0)).tolist()
+        middle = centre.tolist()
+
+        def entry(xi: Any, i: int) -> Any:
+            return (xi[i] - middle[i]) / unit[i]
+
+        conditions: list[Sequence[Any]] = [(lambda xi, i=i: entry(xi, i), 0.0) for i in range(len(centre))]
         conditions += [
-            (lambda xi, i=i, j=j: xi[i] * xi[j], matrix[i, j] + centre[i] * centre[j])
+            (lambda xi, i=i, j=j: entry(xi, i) * entry(xi, j), matrix[i, j] / (unit[i] * unit[j]))
             for i in range(len(centre))
             for j in range(i + 1)
         ]
@@ -243,7 +264,8 @@ class Moments(Ambiguity):
         value = self._multiply(block)
         block.rows = Region(self.support, "xi").constraint(block, range(1), rule=self._rule(lambda m, xi: [0.0]))
         region = event_region(event, self.support)
-        block.event = region.constraint(block, range(1), rule=self._rule(lambda m, xi: [1.0]))
+        if region is not None:
+            block.event = region.constraint(block, range(1), rule=self._rule(lambda m, xi: [1.0]))
         return value
 
     def _multiply(self, block: Any) -> Any:
@@ -369,7 +391,8 @@ class Reweighting(Ambiguity):
         support = Support([(None, None)] * self.scenarios.shape[1] if self._vector else (None, None), "Reweighting")
         region = event_region(event, support)
         inside = [
-            region.support.contains(point[None])
+            region is not None
+            and region.support.contains(point[None])
             and (region.condition is None or bool(region.condition(self._scenario(number))))
             for number, point in enumerate(self.scenarios)
         ]
@@ -436,11 +459,46 @@ def price_atoms(result: Result, block: Any, labels: Sequence[str]) -> pd.DataFra
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
-def event_region(event: Any, support: Support) -> Region:
-    """Where an event happens: a condition on the support, or sets of their own."""
+def event_region(event: Any, support: Support) -> Region | None:
+    """The part of a support where an event happens: a condition, or a set cut to the support; None if there is none."""
     if callable(event):
         return Region(support, "xi_event", event)
     own = Support(event, "event")
     if own.dimension != support.dimension:
         raise OptionError(f"event: it has {own.dimension} dimensions, the random vector has {support.dimension}.")
-    return Region(own, "xi_event")
+    if len(own.sets) != len(support.sets) or any(
+        is_uncertainty_set(one) != is_uncertainty_set(other) for one, other in zip(own.sets, support.sets, strict=True)
+    ):
+        raise OptionError(
+            "event: it must be of the same kind as the support, intervals for intervals and an uncertainty set for an "
+            "uncertainty set; or give a condition event(xi)."
+        )
+    if is_uncertainty_set(own.sets[0]):
+        both = IntersectionSet(event=own.sets[0], support=support.sets[0])
+        try:
+            body_of(both, "event")
+        except DeclarationError:
+            return None
+        return Region(Support(both, "event"), "xi_event")
+    ends = [_common(one, other) for one, other in zip(own.sets, support.sets, strict=True)]
+    if any(low > high for low, high in ends):
+        return None
+    if any(low == high for low, high in ends):
+        # Of an interval one point of the support is left.
+        return Region(support, "xi_event", lambda xi: _within(support.entries(xi), ends))
+    return Region(Support(ends if own.vector else ends[0], "event", support.near), "xi_event")
+
+
+def _common(one: Any, other: Any) -> tuple[float, float]:
+    """The ends of what two intervals have in common; the first is above the second where that is nothing."""
+    lows, highs = zip(one.bounds(), other.bounds(), strict=True)
+    return (
+        max(-np.inf if end is None else float(end) for end in lows),
+        min(np.inf if end is None else float(end) for end in highs),
+    )
+
+
+def _within(entries: Sequence[Any], ends: Sequence[tuple[float, float]]) -> Any:
+    """Whether each entry, a number or an array, lies between its ends."""
+    inside = [(low <= entry) & (entry <= high) for entry, (low, high) in zip(entries, ends, strict=True)]
+    return np.logical_and.reduce(inside)

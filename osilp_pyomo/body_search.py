@@ -23,6 +23,8 @@ from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima
 _SCANNED, _CLIMBED = 2048, 8
 # A gap this small, relative to the size of the row, proves a maximum.
 _PROVED = 1e-7
+# Curvature over the whole set that is rounding, relative to the size of the row.
+_BENT = 1e-9
 # Steps of differences, in widths of the body.
 _STEP = 1e-6
 # How often a climb that did not reach a proved maximum is begun again.
@@ -57,10 +59,11 @@ class BodySearch(ScanSearch):
         for side, limit in ((1.0, self.upper), (-1.0, self.lower)):
             if not np.any(np.isfinite(limit)):
                 continue
-            concave = curvature is not None and curvature.concave(x, side)
+            scale = float(np.median(self.family.scale(self.points[peaks[:_CLIMBED]], x)))
+            width = self.family.domain.width
+            concave = curvature is not None and curvature.concave(x, side, width, _BENT * scale)
             starts = self.points[peaks[: 1 if concave else _CLIMBED]]
             function = self._side(x, side)
-            scale = float(np.median(self.family.scale(starts, x)))
             for start in starts:
                 top, gap = self._climb(function, start, concave, scale)
                 found_points.append(top[None])

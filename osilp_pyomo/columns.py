@@ -36,16 +36,16 @@ class Columns:
         self.of: dict[int, int] = {}
 
     def register(self, terms: LinearTerms, what: str) -> None:
-        foreign = self.foreign(terms)
+        new = {key: variable for key, variable in terms.variables.items() if key not in self.of}
+        foreign = self.foreign(LinearTerms(new)) if new else None
         if foreign is not None:
             raise ModelError(
                 f"{what}: it uses the variable '{foreign.name}' of another model (a rule that names the model it was "
                 "written for, and not its first argument, does that in a clone); use the rule's own model."
             )
-        for key, variable in terms.variables.items():
-            if key not in self.of:
-                self.of[key] = len(self.variables)
-                self.variables.append(variable)
+        for key, variable in new.items():
+            self.of[key] = len(self.variables)
+            self.variables.append(variable)
 
     def foreign(self, terms: LinearTerms) -> Any:
         """A variable of another model among the terms, or None."""

@@ -51,7 +51,8 @@ class LinearOracle:
 
     def maximize(self, cost: FloatArray) -> FloatArray:
         """The coordinates z where ``cost @ z`` is largest; an empty or unbounded set is refused."""
-        self._model.change_costs(cost)
+        # HiGHS' tolerances are absolute: a direction in small units must not be taken for none.
+        self._model.change_costs(cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
         solution = self._model.solve()
         if solution.x is not None:
             return solution.x

@@ -170,7 +170,8 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
             "distribution is the worst."
         )
     whole["probability"] /= total
-    return whole[whole["probability"] > _NO_MASS].reset_index(drop=True)
+    # Far out tiny probabilities may carry a moment.
+    return whole[whole["probability"] > 0].reset_index(drop=True)
 
 
 def _check(ambiguity: Any) -> None:

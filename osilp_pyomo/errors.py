@@ -109,6 +109,10 @@ class SamplingWarning(UserWarning):
     """A rule could not be traced and is called at every point instead."""
 
 
+class ChangedRuleWarning(UserWarning):
+    """A rule gives another row than when it was declared; the text says which is used."""
+
+
 class AccuracyWarning(UserWarning):
     """An answer is less accurate than was asked for; the text says by how much."""
 

@@ -122,7 +122,8 @@ class Exchange:
         }
         examples = [search.examples(example_rows(problem.core)) for search in searches]
         self._scaling = scaling_for(problem.core, examples)
-        self.model = HighsModel(problem.core, self._scaling)
+        far_out = not all(family.user_domain.bounded for family in problem.families)
+        self.model = HighsModel(problem.core, self._scaling, keep_tiny=far_out)
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.

@@ -52,7 +52,7 @@ class LPSolution:
 class HighsModel:
     """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows."""
 
-    def __init__(self, lp: FiniteLP, scaling: Scaling | None = None) -> None:
+    def __init__(self, lp: FiniteLP, scaling: Scaling | None = None, *, keep_tiny: bool = False) -> None:
         self._lp = lp
         self._integer = lp.integer.copy()
         self._scaling = Scaling.none(lp) if scaling is None else scaling
@@ -62,6 +62,9 @@ class HighsModel:
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
+        if keep_tiny:
+            # Its default would drop coefficients below 1e-9, which rows far out on an unbounded index have.
+            self._set("small_matrix_value", 1e-12)
         # The default relative gap of 1e-4 would let exchange stop on a wrong integer answer.
         self._set("mip_rel_gap", 1e-9)
         self._set("mip_abs_gap", 1e-9)

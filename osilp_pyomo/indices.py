@@ -88,6 +88,7 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
     marks = []
     for each in owner.continuous_sets:
         found = [np.array([float(member) for member in each])] if each.isfinite() else []
+        found.append(np.array(getattr(each, "looked_at", ()), dtype=float))
         for curve in curves:
             for axis, knots in zip(curve._over, curve.marks(), strict=True):
                 if axis is each:

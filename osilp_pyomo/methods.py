@@ -301,6 +301,8 @@ def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
 def _look_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:
     """An audit of a family, and a climb from the highest points it saw."""
     seen = audit_family(family, x, near)
+    if family.domain.body is not None:
+        return seen.joined(look_at(family, x, searches_for([family])[0].worst(x).points))
     starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),

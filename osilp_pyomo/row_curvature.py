@@ -11,9 +11,6 @@ from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX
 
 FloatArray = NDArray[np.float64]
 
-# An eigenvalue this small, relative to the largest entry, is rounding.
-_ROUNDING = 1e-9
-
 
 @dataclass(frozen=True, eq=False)
 class TermCurvature:
@@ -43,8 +40,11 @@ class RowCurvature:
     lower: TermCurvature | None
     upper: TermCurvature | None
 
-    def concave(self, x: FloatArray, side: float) -> bool:
-        """Whether the excess over the upper limit (side 1) or below the lower one (side -1) is concave at x."""
+    def concave(self, x: FloatArray, side: float, width: FloatArray, allowed: float) -> bool:
+        """Whether the excess over the upper limit (side 1) or below the lower one (side -1) is concave at x.
+
+        A quadratic part may bend upwards by at most ``allowed`` over a set of these widths, which is rounding.
+        """
         limit = self.upper if side > 0 else self.lower
         if limit is None:
             return False
@@ -52,6 +52,7 @@ class RowCurvature:
         good_limit, limit_hessian = limit.concave(np.array([-side]))
         if not (good and good_limit):
             return False
-        hessian = hessian + limit_hessian
-        size = float(np.abs(hessian).max(initial=0.0))
-        return size == 0 or float(np.linalg.eigvalsh((hessian + hessian.T) / 2).max()) <= _ROUNDING * size
+        bent = (hessian + limit_hessian) * np.outer(width, width)
+        if not np.any(bent):
+            return True
+        return float(np.linalg.eigvalsh((bent + bent.T) / 2).max()) * len(width) / 8 <= allowed

@@ -148,7 +148,10 @@ class Scenarios(Grid):
         if self.draw is None:
             points = self._uniform(domain, rng)
         else:
-            drawn = np.asarray(self.draw(rng, self.count), dtype=float)
+            try:
+                drawn = np.asarray(self.draw(rng, self.count), dtype=float)
+            except (TypeError, ValueError) as error:
+                raise GridError(f"{self!r}: draw(rng, count) must give rows of numbers ({error}).") from error
             points = drawn.reshape(-1, 1) if drawn.ndim == 1 else drawn
             if points.shape != (self.count, domain.dimension) or not domain.contains(points).all():
                 raise GridError(

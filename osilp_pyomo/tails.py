@@ -2,22 +2,25 @@
 
 A half-line is mapped to [0, 1] by u = a + s t/(1 - t), a line by u = s (2t - 1)/(1 - (2t - 1)^2), up to
 |u| of about 1e9 s. Each row is divided by its largest number, coefficient or limit (where that is above 1),
-so that far out only the fastest growing terms are left: the last rows are the tail test that the row does
-not turn negative at infinity. Violations on such an index are therefore relative to that number.
+so that far out only the fastest growing terms are left: the last rows, at up to 1e60 s, are the tail test that the row
+does not turn negative at infinity. Violations on such an index are therefore relative to that number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from osilp_pyomo.domains import BoolArray, Domain, FloatArray
+from osilp_pyomo.grids import tensor_points
 from osilp_pyomo.problem import Family, IntArray, Rows, TermGroup
 
-# t is kept this far from the ends that stand for infinity.
-_END = 1e-9
+# Within this distance of the ends that stand for infinity, t counts powers of ten: up to so many more of them as all
+# numbers of a row can stand. What a row is at infinity shows there, such as that x**2 outgrows any multiple of x.
+_END, _POWERS = 1e-9, (51, 31, 16, 6, 0)
 # Up to so many scales from the finite end, or from zero, the scan has four points a scale.
 _NEAR = 500
 
@@ -27,12 +30,26 @@ class Compactification:
     """The map between an unbounded domain and its box."""
 
     domain: Domain
+    powers: int = 0
 
-    @property
+    @cached_property
     def scale(self) -> FloatArray:
-        """Length s of each axis: half of a half-line's box lies within s of its end."""
+        """Length s of each axis: half of a half-line's box lies within s of its end.
+
+        It is what the marks say, where there are any: half of them are nearer to the end, or to zero.
+        """
         ends = np.where(np.isfinite(self.domain.lower), self.domain.lower, self.domain.upper)
-        return np.where(np.isfinite(ends), np.maximum(1.0, np.abs(ends)), 1.0)
+        scale = np.where(np.isfinite(ends), np.maximum(1.0, np.abs(ends)), 1.0)
+        for axis, marks in enumerate(self.domain.marks):
+            origin = ends[axis] if np.isfinite(ends[axis]) else 0.0
+            distance = float(np.median(np.abs(marks - origin))) if len(marks) else 0.0
+            scale[axis] = distance or scale[axis]
+        return scale
+
+    def _beyond(self, gap: FloatArray) -> FloatArray:
+        """Shares u / s at a distance ``gap`` from the end that stands for infinity: 1 / gap, then powers of ten."""
+        power = self.powers * np.clip(1 - gap / _END, 0.0, 1.0)
+        return np.where(gap >= _END, (1 - gap) / np.maximum(gap, _END), (1 - _END) / _END * 10.0**power)
 
     def outward(self, points: FloatArray) -> FloatArray:
         """From the box to the user's coordinates."""
@@ -40,12 +57,15 @@ class Compactification:
         for axis, (low, high, scale) in enumerate(zip(self.domain.lower, self.domain.upper, self.scale, strict=True)):
             t = points[:, axis]
             if np.isfinite(low) and np.isposinf(high):
-                result[:, axis] = low + scale * t / (1 - t)
+                result[:, axis] = low + scale * self._beyond(1 - t)
             elif np.isneginf(low) and np.isfinite(high):
-                result[:, axis] = high - scale * (1 - t) / t
+                result[:, axis] = high - scale * self._beyond(t)
             elif np.isneginf(low):
                 r = 2 * t - 1
-                result[:, axis] = scale * r / ((1 - r) * (1 + r))
+                gap = np.minimum(t, 1 - t)
+                near = r / np.maximum((1 - r) * (1 + r), 1e-30)
+                far = np.sign(r) * self._beyond(gap) / 4
+                result[:, axis] = scale * np.where(gap >= _END, near, far)
         return result
 
     def inward(self, values: FloatArray, axis: int) -> FloatArray:
@@ -68,8 +88,9 @@ class Compactification:
         left, right = np.isneginf(lower), np.isposinf(upper)
         open_axis = left | right
         lower[open_axis], upper[open_axis] = 0.0, 1.0
-        lower[left] += _END
-        upper[right] -= _END
+        if not self.powers:
+            lower[left] += _END
+            upper[right] -= _END
         inside = self.domain.inside
         predicate = None
         if inside is not None:
@@ -148,11 +169,28 @@ class CompactFamily(Family):
         return self.compact.domain
 
 
+def _powers(family: Family) -> int:
+    """How many powers of ten beyond 1e9 the numbers of a family's rows can stand, at all of its infinite ends."""
+    if family.route == "sampled":
+        return 0
+    for powers in _POWERS[:-1]:
+        compact = Compactification(family.domain, powers)
+        box = compact.box()
+        corners = tensor_points([np.array([low, high]) for low, high in zip(box.lower, box.upper, strict=True)])
+        outward = compact.outward(corners)
+        with np.errstate(all="ignore"):
+            lower, upper = family.rows.limits(outward)
+            numbers = family.matrix_unchecked(outward)
+        if np.all(np.isfinite(numbers)) and not np.any(np.isnan(lower) | np.isposinf(lower) | np.isneginf(upper)):
+            return powers
+    return 0
+
+
 def compactify(family: Family) -> Family:
     """The family itself where its domain is bounded, else one over a box that stands for it."""
     if family.domain.bounded:
         return family
-    compact = Compactification(family.domain)
+    compact = Compactification(family.domain, _powers(family))
     return CompactFamily(
         family.name,
         compact.box(),

@@ -15,7 +15,14 @@ from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
 from osilp_pyomo.affine import AffineTrace, affine_rows
-from osilp_pyomo.agreement import TRIED_TERMS, disagreement, refuse_moody_rule, sampled_row, still_affine
+from osilp_pyomo.agreement import (
+    TRIED_TERMS,
+    disagreement,
+    refuse_moody_rule,
+    sampled_row,
+    still_affine,
+    warn_of_change,
+)
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.choices import lay_bases, lay_grids, names_of
 from osilp_pyomo.columns import Columns, Names
@@ -81,7 +88,10 @@ def _trace_model(model: Any) -> TracedModel:
     readings = [_read(family, domain, id(family) in tried) for family, domain in zip(families, domains, strict=True)]
     for family, row in zip(families, readings, strict=True):
         if row is not None:
-            columns.register(row.terms(), f"SemiInfiniteConstraint '{family.name}'")
+            what = f"SemiInfiniteConstraint '{family.name}'"
+            if isinstance(row, AffineTrace):
+                refuse_continuous_variables([each for each in row.variables if id(each) not in columns.of], what)
+            columns.register(row.terms(), what)
     names = Names(columns.variables)
     compiled = [
         affine_rows(row, columns.of)
@@ -253,7 +263,6 @@ def _read(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> Affi
     if data.parent_component().uncertain:
         trace = still_affine(data, domain, tried)
         if trace is not None:
-            refuse_continuous_variables(trace.variables, what)
             return trace
     return take_apart(data.trace, what)
 
@@ -291,6 +300,7 @@ def _traced_rows(
             columns.register(again.body, what)
             rows = _compile(data, again, columns)
             if disagreement(data, rows, columns, domain, names) is None:
+                warn_of_change(data)
                 return rows
     except CannotCompileError as error:
         reason = str(error)

@@ -133,11 +133,12 @@ class Wasserstein(Ambiguity):
 
     def write_event(self, block: Any, event: Any) -> Any:
         value = self._levels(block)
-        block.level.setlb(0.0)
         block.way = "event"
+        block.rest = pyo.Constraint(range(len(self.samples)), rule=lambda b, i: b.level[i] >= 0)
         region = event_region(event, self.support)
-        rule = self._rule(lambda m, xi: [1.0])
-        block.event = region.constraint(block, range(len(self.samples)), range(1), rule=rule)
+        if region is not None:
+            rule = self._rule(lambda m, xi: [1.0])
+            block.event = region.constraint(block, range(len(self.samples)), range(1), rule=rule)
         return value
 
     def _rule(self, loss: Loss) -> Callable[..., Any]:
@@ -176,6 +177,8 @@ class Wasserstein(Ambiguity):
             return "everywhere"
         bounds = [(None, None) if is_uncertainty_set(each) else each.bounds() for each in self.support.sets]
         sets = any(is_uncertainty_set(each) for each in self.support.sets)
+        if any(is_uncertainty_set(each) and not body_of(each, "support").convex for each in self.support.sets):
+            return "everywhere"
         if len(bounds) == 1 and not sets:
             return "ends"
         if not sets and all(low is None and high is None for low, high in bounds):
@@ -244,9 +247,10 @@ class Wasserstein(Ambiguity):
 
     def atoms(self, result: Result, block: Any) -> pd.DataFrame:
         names = ["xi"] if not self.support.vector else [f"xi[{k}]" for k in range(self.samples.shape[1])]
-        if block.way in ("event", "everywhere"):
-            found = price_atoms(result, block, ["sample", "piece"])
-            return self._unmoved(found) if block.way == "event" else found
+        if block.way == "event":
+            return self._event_atoms(result, block, names)
+        if block.way == "everywhere":
+            return price_atoms(result, block, ["sample", "piece"])
         if block.way == "planes":
             return self._plane_atoms(result, block, names)
         rows = []
@@ -284,24 +288,17 @@ class Wasserstein(Ambiguity):
                 frames.append(frame.assign(sample=sample, piece=piece, probability=np.abs(price.masses)))
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
-    def _unmoved(self, found: pd.DataFrame) -> pd.DataFrame:
-        """The atoms of an event, and what is left of each sample where it was."""
-        total = float(found["probability"].sum())
-        scale = total if total == 0 else self._mass(found)
-        names = [name for name in found.columns if name.startswith("xi")]
-        rest = []
-        for sample, point in enumerate(self.samples.tolist()):
-            left = self.weights[sample] * scale - float(found.loc[found["sample"] == sample, "probability"].sum())
-            rest.append({**dict(zip(names, point, strict=True)), "sample": sample, "piece": 1, "probability": left})
-        return pd.concat([found, pd.DataFrame(rest)], ignore_index=True) if scale else found
-
-    def _mass(self, found: pd.DataFrame) -> float:
-        """What the dual gives the whole distribution: 1, or the weight of the worst case in the model.
-
-        A sample all of whose probability is moved shows it; if there is none, the worst case has weight 1.
-        """
-        moved = found.groupby("sample")["probability"].sum()
-        return max(1.0, float(max(moved[i] / self.weights[i] for i in moved.index)))
+    def _event_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
+        """What was moved into the event, and what is left of each sample where it was."""
+        rows = [
+            [*point, sample, 1, abs(result.dual(block.rest[sample]))]
+            for sample, point in enumerate(self.samples.tolist())
+        ]
+        rest = pd.DataFrame(rows, columns=[*names, "sample", "piece", "probability"])
+        if block.component("event") is None:
+            return rest
+        moved = price_atoms(result, block, ["sample", "piece"])
+        return pd.concat([frame for frame in (moved, rest) if len(frame)], ignore_index=True)
 
 
 def unit_ball(norm: Any, dimension: int) -> Any:

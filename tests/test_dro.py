@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from pyomo.contrib.pyros import BoxSet, CardinalitySet
+from pyomo.contrib.pyros import BoxSet, CardinalitySet, DiscreteScenarioSet
 from pyomo.dae import ContinuousSet
 from scipy.optimize import linprog
 
@@ -327,7 +327,8 @@ def test_bounds_on_probabilities_are_a_cvar():
             "Moments: there is no condition, so that any value of the support may occur for certain; declare the loss as "
             "a SemiInfiniteConstraint over the support instead.",
         ),
-        (lambda: dro.Moments.mean_variance((0, 1), 0.0, -1.0), "the variance must be a number >= 0 (got -1.0)."),
+        (lambda: dro.Moments.mean_variance((0, 1), 0.0, -1.0), "the variance must be a number > 0 (got -1.0); with "
+         "0 the mean occurs for certain, and nothing is left to be worst."),
         (
             lambda: dro.Moments([1, 2, 3], []),
             "Moments: the support must be a continuous set, an interval (low, high), a list of those, or an "
@@ -413,3 +414,83 @@ def test_moments_that_no_distribution_has_are_told():
         lambda m: dro.worst_case_expectation(m, lambda m, xi: xi, dro.Moments((0, 1), [(lambda xi: xi, 2.0)]))
     )
     assert result.status == "unbounded"
+
+
+# -- far out, and in other units -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(1e5, 1e4), (1e4, 1.0), (1e-3, 1e-4)])
+def test_moments_in_any_unit(mean, deviation):
+    known = dro.Moments.mean_variance((0, None), mean, deviation**2)
+    _, chance, _ = solved(lambda m: dro.worst_case_probability(m, (mean + deviation, None), known))
+    assert chance.objective == pytest.approx(0.5, abs=1e-6)
+    _, call, _ = solved(lambda m: dro.worst_case_expectation(m, lambda m, xi: [xi - mean, 0], known))
+    assert call.objective == pytest.approx(deviation / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "ambiguity"),
+    [
+        (lambda m, x: x**2, dro.Moments((0, None), [(lambda x: x, 3.0)])),
+        (lambda m, x: x**1.5, dro.Moments((0, None), [(lambda x: x, 3.0)])),
+        (lambda m, x: x**3, dro.Moments.mean_variance((0, None), 3, 1)),
+        (lambda m, x: [x - 1, 0], dro.Moments(ANYWHERE, [(lambda x: x, 3.0)])),
+        (lambda m, x: x**2, dro.Wasserstein([0.0, 1.0], 0.1)),
+    ],
+)
+def test_losses_that_outgrow_what_is_known_have_no_worst_expectation(loss, ambiguity):
+    _, result, _ = solved(lambda m: dro.worst_case_expectation(m, loss, ambiguity))
+    assert result.status == "infeasible"
+
+
+def test_events_are_cut_to_the_support():
+    def chance(event, ambiguity):
+        _, result, _ = solved(lambda m: dro.worst_case_probability(m, event, ambiguity))
+        return result.objective
+
+    assert chance((8, None), dro.Wasserstein([1.0, 2.0, 5.0], 1.0, (0, 7))) == pytest.approx(0.0, abs=1e-9)
+    # Only the end of the support: moving 5 there costs 2, moving 2 costs 5.
+    assert chance((7, None), dro.Wasserstein([1.0, 2.0, 5.0], 1.0, (0, 7))) == pytest.approx(0.4, abs=1e-7)
+    # A face of a box: both samples can be moved there.
+    on_a_face = dro.Wasserstein([[1.0, 1.0], [2.0, 1.0]], 1.0, [(0, 4), (0, 2)])
+    assert chance([(4, None), (0, 2)], on_a_face) == pytest.approx(0.5, abs=1e-6)
+    known = dro.Moments.mean_variance((0, 10), 5, 20)
+    assert chance((8, None), known) == pytest.approx(chance((8, 10), known), abs=1e-8)
+    box = dro.Moments(BoxSet([(0, 1), (0, 1)]), [(lambda xi: xi[0], 0.5)])
+    assert chance(BoxSet([(0.9, 5), (0, 1)]), box) == pytest.approx(0.5 / 0.9, abs=1e-7)
+    assert chance(BoxSet([(2, 5), (0, 1)]), box) == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(errors.OptionError) as error:
+        chance([(0, 1), (0, 1)], box)
+    assert str(error.value) == (
+        "event: it must be of the same kind as the support, intervals for intervals and an uncertainty set for an "
+        "uncertainty set; or give a condition event(xi)."
+    )
+
+
+@pytest.mark.parametrize("weight", [0.1, 10.0])
+def test_the_distribution_of_an_event_does_not_depend_on_its_weight(weight):
+    m = pyo.ConcreteModel()
+    worst = dro.worst_case_probability(m, (4, None), dro.Wasserstein([1.0, 2.0, 3.0], 0.3))
+    m.o = pyo.Objective(expr=weight * worst)
+    result = osilp.solve(m)
+    frame = dro.worst_case_distribution(result, worst)
+    assert result.objective / weight == pytest.approx(0.3, abs=1e-7)
+    assert frame.loc[frame["xi"] >= 4 - 1e-6, "probability"].sum() == pytest.approx(0.3, abs=1e-6)
+
+
+def test_probability_far_out_that_carries_a_moment_is_shown():
+    moments = [(lambda x: x, 3.0), (lambda x: x**2, 12.0), (lambda x: x**3, 58.0), (lambda x: x**4, 320.0)]
+    m, result, worst = solved(
+        lambda m: dro.worst_case_expectation(m, lambda m, x: [x - 4, 0], dro.Moments((0, None), moments))
+    )
+    frame = dro.worst_case_distribution(result, worst)
+    assert (frame["probability"] * frame["xi"] ** 4).sum() == pytest.approx(320.0, rel=1e-6)
+    del m
+
+
+def test_a_ball_on_scenarios():
+    scenarios = DiscreteScenarioSet([(0, 0), (1, 1), (2, 0)])
+    ambiguity = dro.Wasserstein([[0, 0], [1, 1]], 0.3, scenarios)
+    _, result, _ = solved(lambda m: dro.worst_case_expectation(m, lambda m, xi: xi[0] - xi[1], ambiguity))
+    # From (0, 0) or from (1, 1) to (2, 0) costs 2 and gains 2.
+    assert result.objective == pytest.approx(0.3, abs=1e-7)

@@ -267,7 +267,41 @@ def test_numbers_that_a_rule_read_when_it_was_declared_are_read_again():
     m.c = SemiInfiniteConstraint(BoxSet([(0, 1)]), rule=lambda m, xi: (pyo.value(m.p) + xi[0]) * m.x <= 6)
     assert osilp.solve(m).objective == pytest.approx(2.0)
     m.p = 5.0
-    assert osilp.solve(m).objective == pytest.approx(1.0)
+    with pytest.warns(errors.ChangedRuleWarning, match="its rule gives another row now than when it was declared"):
+        assert osilp.solve(m).objective == pytest.approx(1.0)
+
+
+def test_rules_made_in_a_loop_keep_what_is_bound_and_tell_what_is_not():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 10))
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    for i in range(3):
+        m.add_component(f"c{i}", SemiInfiniteConstraint(BoxSet([(1, 2)]), rule=lambda m, xi, i=i: xi[0] * m.x <= 6 + i))
+    assert osilp.solve(m).objective == pytest.approx(3.0)
+    for i in range(3):
+        m.add_component(f"d{i}", SemiInfiniteConstraint(BoxSet([(1, 2)]), rule=lambda m, xi: xi[0] * m.x <= 2 + i))  # noqa: B023
+    with pytest.warns(errors.ChangedRuleWarning):
+        osilp.solve(m)
+
+
+def test_a_row_convex_in_some_entries_is_not_called_concave():
+    """However large the concave part of another entry is in its own units."""
+    m = pyo.ConcreteModel()
+    m.t = pyo.Var()
+    m.o = pyo.Objective(expr=m.t)
+    m.c = SemiInfiniteConstraint(
+        BoxSet([(-1, 1.1), (-1.2, 1)]), rule=lambda m, xi: -1e10 * xi[0] ** 2 + xi[1] ** 2 <= m.t
+    )
+    assert osilp.solve(m).separation == {"c": "search"}
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1e8])
+def test_sets_in_other_units(unit):
+    m = profit_model(
+        BudgetSet([[1, 1, 0], [0, 1, 1]], [1.5 * unit, unit]),
+        lambda m, xi: sum(xi[i] / unit * m.x[i] for i in (0, 1)) <= 2,
+    )
+    assert osilp.solve(m).objective == pytest.approx(8 / 3, abs=1e-6)
 
 
 def test_clones_and_saved_results():
@@ -424,3 +458,20 @@ def test_robust_models_without_an_answer(method):
     endless = profit_model(SQUARE, lambda m, xi: (xi[0] - 2) * m.x[0] + (xi[1] - 2) * m.x[1] <= 1)
     endless.x.setub(None)
     assert osilp.solve(endless, method=method).status == "unbounded"
+
+
+@pytest.mark.parametrize("kind", ["ellipsoid", "flat", "polyhedron", "scenarios"])
+def test_grids_of_a_set_give_bounds_and_their_worst_row_is_found(kind):
+    rng = np.random.default_rng(11)
+    m = robust_model(uncertainty_set(kind, 3, rng), rng)
+    exact = osilp.solve(m)
+    sampled = osilp.solve(m, method="discretized", grid=osilp.Extremes(40))
+    assert sampled.objective >= exact.objective - 1e-7
+    projected = osilp.solve(m, method="projected")
+    assert projected.objective >= exact.objective - 1e-7
+    # What is said of the violation is what the exact separation finds at the answer.
+    rows = pyo.TransformationFactory("osilp.discretize").create_using(m, grid=osilp.Extremes(40))
+    pyo.SolverFactory("appsi_highs").solve(rows)
+    assert pyo.value(rows.revenue) == pytest.approx(sampled.objective, rel=1e-6)
+    if sampled.objective > exact.objective + 1e-6:
+        assert max(sampled.violation.values()) > 0

@@ -160,7 +160,13 @@ def test_a_rule_that_froze_a_value_is_traced_again():
     m = model()
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y * u <= pyo.value(m.p[3]))
     m.p[3] = 0.5
-    assert osilp.solve(m).values["y"] == pytest.approx(0.5 / 0.9)
+    with pytest.warns(errors.ChangedRuleWarning) as told:
+        assert osilp.solve(m).values["y"] == pytest.approx(0.5 / 0.9)
+    assert str(told[0].message) == (
+        "SemiInfiniteConstraint 'row': its rule gives another row now than when it was declared, and the row of now is "
+        "used. It reads data that has changed, such as a loop's variable: bind it by rule=lambda m, u, i=i: ..., or use a "
+        "mutable Param."
+    )
 
 
 def test_variables_fixed_after_the_declaration():

@@ -119,7 +119,13 @@ def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: 
     """Whether a rule called with numbers gives the row of its trace at some vector of the set."""
     assert domain.body is not None
     point = domain.body.cloud(8, seed=20260)[-1]
-    called = affine_trace(data.at(*map(float, point)), {})
+    try:
+        relation = data.at(*map(float, point))
+    except OsilpError:
+        raise
+    except Exception:  # some of Pyomo's own functions take Params but no plain numbers
+        relation = data.at(*map(_held, point))
+    called = affine_trace(relation, {})
     if called is None:
         return False
     if any(variable.model() is not data.model() for variable in called.variables[:1]):

@@ -9,18 +9,21 @@ else the search sees what scan and climbs can see, and says so.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from osilp_pyomo.bodies import Body, Lift, ScenarioBody
+from osilp_pyomo.bodies import Body, BoxBody, Lift, ScenarioBody
 from osilp_pyomo.convex_bodies import climb
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import Family
-from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima
+from osilp_pyomo.problem import Family, IntArray
+from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima, polish, scan_points, sweep
 
 # Points of a scan, and how many of its maxima are climbed from where nothing is known of the row.
-_SCANNED, _CLIMBED = 2048, 8
+_SCANNED, _CLIMBED, _POLISHED = 2048, 8, 32
+# Dimensions in which a box is scanned by a grid.
+_GRIDDED = 4
 # A gap this small, relative to the size of the row, proves a maximum.
 _PROVED = 1e-7
 # Curvature over the whole set that is rounding, relative to the size of the row.
@@ -39,9 +42,21 @@ class BodySearch(ScanSearch):
         assert body is not None
         self.body: Body = body
         self._scenarios = isinstance(body, ScenarioBody)
-        super().__init__(family, body.scenarios if isinstance(body, ScenarioBody) else body.filled(_SCANNED), number)
+        # A side on which nothing is uncertain is given some width, so that steps can be measured in it.
+        flat = body.upper <= body.lower
+        self._low, self._high = body.lower - 1e-12 * flat, body.upper + 1e-12 * flat
+        self._box = replace(family.domain, body=None, inside=None, lower=self._low, upper=self._high)
+        super().__init__(family, self._scanned(), number)
         if self._scenarios:
             self.separation = "enumeration"
+
+    def _scanned(self) -> FloatArray:
+        """All scenarios; of a box in few dimensions a grid with its edges; of other bodies points spread over them."""
+        if isinstance(self.body, ScenarioBody):
+            return self.body.scenarios
+        if isinstance(self.body, BoxBody) and self.body.dimension <= _GRIDDED:
+            return scan_points(self._box, _SCANNED)
+        return self.body.filled(_SCANNED)
 
     def learn(self, member: int, points: FloatArray) -> bool:
         if self._scenarios:
@@ -68,6 +83,8 @@ class BodySearch(ScanSearch):
                 top, gap = self._climb(function, start, concave, scale)
                 found_points.append(top[None])
                 proofs.append(concave and gap <= _PROVED * scale)
+            if not concave and isinstance(self.body, BoxBody):
+                found_points.append(self._polished(function, peaks, excess, scale))
         self.separation = "concave rows" if proofs and all(proofs) else "search"
         points = np.concatenate(found_points)
         values = self.family.excess(points, x)
@@ -75,6 +92,24 @@ class BodySearch(ScanSearch):
         points, values = points[order], values[order]
         kept = apart(points / self.family.domain.width, 1e-8)
         return self._found(points[kept], values[kept], typical, x)
+
+    def _polished(
+        self, function: Callable[[FloatArray], FloatArray], peaks: IntArray, excess: FloatArray, scale: float
+    ) -> FloatArray:
+        """Maxima on a box by the climb of ordinary boxes, which meets kinks and edges."""
+        starts, values = self.points[peaks[:_POLISHED]], excess[peaks[:_POLISHED]]
+        if self.body.dimension >= 3:
+            swept, swept_values = sweep(function, self._box, starts, values)
+            starts, values = np.concatenate([starts, swept]), np.concatenate([values, swept_values])
+        tops, _ = polish(
+            function,
+            self._box,
+            starts,
+            values,
+            step=0.5 / len(self.points) ** (1 / self.body.dimension),
+            flat=np.full(len(starts), 1e-15 * scale),
+        )
+        return tops
 
     def _side(self, x: FloatArray, side: float) -> Callable[[FloatArray], FloatArray]:
         """Excess over one limit at points (m, d); a large negative number where the row has no value."""

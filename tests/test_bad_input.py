@@ -194,7 +194,7 @@ def test_a_variable_over_the_continuous_index():
 OPTIONS = {
     "method": (
         {"method": "magic"},
-        "solve: method must be one of exchange, discretized, projected (got 'magic').",
+        "solve: method must be one of exchange, counterpart, discretized, projected (got 'magic').",
     ),
     "tolerance": ({"tolerance": 0}, "solve: tolerance must be a number between 0 and 1 (got 0)."),
     "time": ({"time_limit": -1}, "solve: time_limit must be a number of seconds > 0 (got -1)."),

@@ -219,6 +219,37 @@ def test_convex_rows_are_searched_and_said_to_be():
     assert result.separation == {"c": "search"}
 
 
+def test_an_edge_of_a_box_is_searched_too():
+    """A row with kinks and products whose maximum lies within an edge; the answer on a grid of three million points."""
+    base, cost = (1.88251529, 1.90258658, 1.38472904), (-0.02267144, -0.30910096, -1.41324878)
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(3), bounds=(-3, 3))
+    m.o = pyo.Objective(expr=sum(cost[j] * m.x[j] for j in range(3)))
+
+    def rule(m, a):
+        moved = [
+            0.37 * pyo.sqrt(a[0] ** 2 + a[1] ** 2) - 1.58 * pyo.log(pyo.exp(a[0]) + pyo.exp(a[1])),
+            -0.85 * pyo.exp(a[1]),
+            0.71 * a[0] * a[1],
+        ]
+        return sum((base[j] + moved[j]) * m.x[j] for j in range(3)) <= 4 + 0.57 * pyo.sqrt(3 + a[0] + a[1])
+
+    m.c = SemiInfiniteConstraint(BoxSet([(-1, 1), (-1, 0.7)]), rule=rule)
+    assert osilp.solve(m).objective == pytest.approx(-4.035818, abs=2e-6)
+
+
+def test_corners_of_a_box_in_many_dimensions():
+    rng = np.random.default_rng(0)
+    low, high = rng.uniform(0.5, 1, 15), rng.uniform(0.5, 1, 15)
+    m = pyo.ConcreteModel()
+    m.t = pyo.Var()
+    m.o = pyo.Objective(expr=m.t)
+    m.c = SemiInfiniteConstraint(
+        BoxSet(np.column_stack([-low, high]).tolist()), rule=lambda m, xi: sum(xi[k] ** 2 for k in range(15)) <= m.t
+    )
+    assert osilp.solve(m).objective == pytest.approx(np.square(np.maximum(low, high)).sum(), abs=1e-6)
+
+
 def test_curved_rows_over_scenarios_are_enumerated():
     m = profit_model(
         DiscreteScenarioSet([(0.0, 0.0), (1.0, 0.5), (-1.0, 1.0)]),

@@ -396,7 +396,7 @@ class Exchange:
         """Tell what an unbounded LP means: "bounded" (rows that were missing are added), or how the problem ends."""
         rays = ray_problem(self.problem)
         searches = [search.over(rays.families) for search in self.searches]
-        inner = Exchange(rays, searches, self._remaining())
+        inner = Exchange(rays, searches, self.remaining())
         for number, points in enumerate(self._points(self.working)):
             inner.add_points(number, points)
         outcome = inner.run()
@@ -416,9 +416,9 @@ class Exchange:
         """How the same problem without a cost ends: "optimal" if any point satisfies all rows."""
         without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
         problem = SemiInfiniteLP(without_cost, self.problem.families)
-        return Exchange(problem, self.searches, self._remaining()).run().status
+        return Exchange(problem, self.searches, self.remaining()).run().status
 
-    def _remaining(self) -> ExchangeOptions:
+    def remaining(self) -> ExchangeOptions:
         """Options for an exchange within this one: in silence, and in the time that is left."""
         limit = self.options.time_limit
         if limit is not None:

@@ -72,10 +72,11 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
-    outcome = _run(exchange, bounded, options)
+    outcome, settled = _run(exchange, bounded, options)
     checked = _audit_outcome(bounded, searches, outcome)
     for _ in range(_AUDIT_ROUNDS):
-        if outcome.status != "optimal" or checked is None:
+        # What was settled by other rows than the exchange holds cannot be made better by more of those.
+        if outcome.status != "optimal" or checked is None or settled:
             break
         missed = False
         for search, found in zip(searches, outcome.found, strict=True):
@@ -97,26 +98,27 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     return _solved(outcome, bound, families, checked, _exchange_price)
 
 
-def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> Outcome:
-    """Exchange; where cones resist their tangent planes, on the problem with its cones taken apart."""
+def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[Outcome, bool]:
+    """Exchange; where cones resist their tangent planes, settle it on the problem with its cones taken apart."""
     apart = None
     if options.iteration_limit > _PATIENCE and any(
         isinstance(family.domain.body, EllipsoidBody) for family in problem.families
     ):
         outcome = exchange.run(_PATIENCE)
         if outcome.status != "iteration_limit":
-            return outcome
+            return outcome, False
         apart = taken_apart(problem)
     if apart is None:
-        return exchange.run()
+        return exchange.run(), False
     # The parts of a cone share its price in ever new ways: a row that is slack now may be needed in a while.
-    left = replace(options, iteration_limit=options.iteration_limit - _PATIENCE, patience=np.inf)
+    most = options.iteration_limit - _PATIENCE
+    left = replace(exchange.remaining(), iteration_limit=most, patience=np.inf, report=options.report)
     inner = Exchange(apart.problem, apart.searches, left)
     found = inner.run()
     exchange.log += [{**each, "iteration": each["iteration"] + _PATIENCE} for each in inner.log]
     x = found.x
     if x is None or found.status not in ("optimal", "inaccurate"):
-        return exchange.run()
+        return exchange.run(), False
     split = len(problem.core.row_lower)
     if found.duals is not None and found.core_duals is not None and found.reduced_costs is not None:
         points, duals = apart.prices(problem.families, found.points, found.duals, found.core_duals[split:])
@@ -127,7 +129,7 @@ def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) 
             core_duals=found.core_duals[:split],
             reduced_costs=found.reduced_costs[: problem.core.columns],
         )
-    return exchange.settle(x[: problem.core.columns], found)
+    return exchange.settle(x[: problem.core.columns], found), True
 
 
 def by_grid(

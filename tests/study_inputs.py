@@ -1,6 +1,7 @@
 """Programs and samplers of studies that other processes can import."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,11 @@ def scaled_requests(scale, rng, horizon):
 def few_requests(rng, horizon):
     """A support of five."""
     return uniform_requests(rng, 5)
+
+
+def heed_interrupts():
+    """For a new process: a shell that runs the tests in the background leaves SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Told:

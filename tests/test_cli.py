@@ -9,6 +9,7 @@ import time
 
 import pandas as pd
 import pytest
+from study_inputs import heed_interrupts
 
 from osilp_pyomo.called import BASES, GRIDS, POLICIES, made
 from osilp_pyomo.cli import main
@@ -153,7 +154,9 @@ def test_compare_takes_arrivals_from_a_table(folder):
 def test_an_interrupted_compare_says_how_to_go_on(folder):
     command = [sys.executable, "-m", "osilp_pyomo.cli", "compare", "mine.py", "--stages", "T", "--policies", "Greedy",
                "--sampler", "draw_slowly", "--trials", "30", "--save", "kept"]  # fmt: skip
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     deadline = time.monotonic() + 60
     while len(list((folder / "kept" / "trials").glob("*.json"))) < 2:
         assert process.poll() is None

@@ -5,11 +5,12 @@ Calls of the sampler beyond the first QUICK take SECONDS each.
 
 import sys
 
-from study_inputs import POLICIES, Told, packing_program
+from study_inputs import POLICIES, Told, heed_interrupts, packing_program
 
 import osilp_pyomo as osilp
 
 if __name__ == "__main__":
+    heed_interrupts()
     folder, log, trials, seconds, workers, quick = sys.argv[1:]
     sampler = Told(log, float(seconds), int(quick))
     osilp.compare(

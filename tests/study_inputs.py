@@ -30,8 +30,8 @@ def few_requests(rng, horizon):
 
 
 def heed_interrupts():
-    """For a new process: a shell that runs the tests in the background leaves SIGINT ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """For a process of its own: a shell that runs the tests in the background leaves SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Told:

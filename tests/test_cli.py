@@ -9,7 +9,6 @@ import time
 
 import pandas as pd
 import pytest
-from study_inputs import heed_interrupts
 
 from osilp_pyomo.called import BASES, GRIDS, POLICIES, made
 from osilp_pyomo.cli import main
@@ -152,11 +151,14 @@ def test_compare_takes_arrivals_from_a_table(folder):
 
 
 def test_an_interrupted_compare_says_how_to_go_on(folder):
-    command = [sys.executable, "-m", "osilp_pyomo.cli", "compare", "mine.py", "--stages", "T", "--policies", "Greedy",
-               "--sampler", "draw_slowly", "--trials", "30", "--save", "kept"]  # fmt: skip
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    # A shell that runs the tests in the background leaves SIGINT ignored.
+    heeding = (
+        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "runpy.run_module('osilp_pyomo.cli', run_name='__main__')"
     )
+    command = [sys.executable, "-c", heeding, "compare", "mine.py", "--stages", "T", "--policies", "Greedy",
+               "--sampler", "draw_slowly", "--trials", "30", "--save", "kept"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while len(list((folder / "kept" / "trials").glob("*.json"))) < 2:
         assert process.poll() is None

@@ -22,7 +22,6 @@ from study_inputs import (
     POLICIES,
     Told,
     few_requests,
-    heed_interrupts,
     packing_program,
     same,
     scaled_requests,
@@ -572,9 +571,7 @@ def start_long_study(folder, log, trials, seconds, workers, quick=0):
         str(workers),
         str(quick),
     ]
-    return subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
-    )
+    return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def wait_for_trials(folder, count, process):

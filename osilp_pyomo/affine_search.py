@@ -105,6 +105,8 @@ class AffineSearch(Search):
         members = np.concatenate([rows for _, rows, _ in self._sides])
         overrun = np.concatenate([sign * (activity[rows] - limit[rows]) for sign, rows, limit in self._sides])
         points = self.body.support(overrun[:, 1:])
+        # A convex program that could not be proved says so.
+        self.separation = self.body.separation
         excess = overrun[:, 0] + (overrun[:, 1:] * points).sum(axis=1)
         order = np.argsort(-excess, kind="stable")
         members, points, excess = members[order], points[order], excess[order]

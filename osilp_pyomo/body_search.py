@@ -14,9 +14,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from osilp_pyomo.bodies import Body, BoxBody, Lift, ScenarioBody
+from osilp_pyomo.bodies import Body, BoxBody, ScenarioBody
 from osilp_pyomo.convex_bodies import climb
 from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.lifts import Lift
 from osilp_pyomo.problem import Family, IntArray
 from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima, polish, scan_points, sweep
 
@@ -44,8 +45,8 @@ class BodySearch(ScanSearch):
         self._scenarios = isinstance(body, ScenarioBody)
         # A side on which nothing is uncertain is given some width, so that steps can be measured in it.
         flat = body.upper <= body.lower
-        self._low, self._high = body.lower - 1e-12 * flat, body.upper + 1e-12 * flat
-        self._box = replace(family.domain, body=None, inside=None, lower=self._low, upper=self._high)
+        low, high = body.lower - 1e-12 * flat, body.upper + 1e-12 * flat
+        self._box = replace(family.domain, body=None, inside=None, lower=low, upper=high)
         super().__init__(family, self._scanned(), number)
         if self._scenarios:
             self.separation = "enumeration"

@@ -7,16 +7,17 @@ Also the local search that all convex bodies share: a smooth function climbed by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, minimize
 
-from osilp_pyomo.bodies import Ball, Body, BoolArray, FloatArray, Lift, intersection_lift
+from osilp_pyomo.bodies import MEMBERSHIP, Body, BoolArray
+from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DomainError, SolverError
 from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.lifts import Ball, Lift, intersection_lift
 from osilp_pyomo.problem import FiniteLP
 
 # What a convex program's bound may be above its value, relative to 1 + |value|, before it is solved more patiently.
@@ -153,17 +154,6 @@ class LiftedBody(Body):
             z = np.array([oracle.maximize(cost) for cost in costs])
         return self._lift.points(z.reshape(len(directions), -1))
 
-    def contains(self, points: FloatArray) -> BoolArray:
-        lift = self._lift
-        if not np.array_equal(lift.matrix, np.eye(self.dimension)):
-            raise NotImplementedError("a body in other coordinates must tell its members itself")
-        z = points - lift.offset
-        used = z @ lift.rows.T
-        size = 1.0 + np.abs(z) @ np.abs(lift.rows.T)
-        excess = np.maximum(used - lift.row_upper, lift.row_lower - used) / size
-        bounds = np.maximum(z - lift.upper, lift.lower - z) / (1.0 + np.abs(z))
-        return (excess.max(axis=1, initial=-1.0) <= 1e-8) & (bounds.max(axis=1) <= 1e-8)
-
     # -- linear rows and balls -------------------------------------------------------------------
 
     def _point_inside_balls(self) -> FloatArray:
@@ -208,6 +198,8 @@ class LiftedBody(Body):
             for ball in outside:
                 oracle.add_tangent(ball, top)
             top = oracle.maximize(cost)
+        # Nothing proves that this is the farthest point: whoever asks is told that it was looked for only.
+        self.separation = "search"
         return self._pulled_inside(top)
 
     def _pulled_inside(self, z: FloatArray) -> FloatArray:
@@ -232,7 +224,12 @@ class PolytopeBody(LiftedBody):
     """
 
     def __init__(self, rows: FloatArray, limits: FloatArray, what: str = "the polyhedral set") -> None:
-        super().__init__(Lift.plain(rows.shape[1], rows=rows.astype(float), row_upper=limits.astype(float)), what)
+        self._rows, self._limits = rows.astype(float), limits.astype(float)
+        super().__init__(Lift.plain(rows.shape[1], rows=self._rows, row_upper=self._limits), what)
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        size = 1.0 + np.abs(points) @ np.abs(self._rows.T)
+        return np.all(points @ self._rows.T - self._limits <= MEMBERSHIP * size, axis=1)
 
 
 class IntersectionBody(LiftedBody):
@@ -252,8 +249,3 @@ class IntersectionBody(LiftedBody):
 
     def contains(self, points: FloatArray) -> BoolArray:
         return np.all([part.contains(points) for part in self.parts], axis=0)
-
-    @cached_property
-    def centre(self) -> FloatArray:
-        axes = np.concatenate([np.eye(self.dimension), -np.eye(self.dimension)])
-        return self.support(axes).mean(axis=0)

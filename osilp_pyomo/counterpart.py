@@ -18,9 +18,10 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.bodies import Lift, ScenarioBody
+from osilp_pyomo.bodies import ScenarioBody
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.lifts import Lift
 from osilp_pyomo.problem import Family, FiniteLP, IntArray, SemiInfiniteLP
 
 

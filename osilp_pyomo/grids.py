@@ -154,8 +154,8 @@ class Chebyshev(_TensorGrid):
 
 
 @dataclass(frozen=True)
-class _CloudGrid(Grid):
-    """``count`` points in the whole box, equal weights."""
+class _CountedGrid(Grid):
+    """So many points, by a generator with a seed."""
 
     count: int
     seed: int | None = 0
@@ -165,6 +165,10 @@ class _CloudGrid(Grid):
             raise GridError(
                 f"{type(self).__name__}: the number of points must be a whole number >= 1 (got {self.count!r})."
             )
+
+
+class _CloudGrid(_CountedGrid):
+    """``count`` points in the whole box, equal weights."""
 
     def _lay(self, domain: Domain) -> tuple[FloatArray, FloatArray]:
         _need_bounded(self, domain)
@@ -204,7 +208,7 @@ class Random(_CloudGrid):
         return np.random.default_rng(self.seed).uniform(size=(self.count, dimension))
 
 
-class Extremes(_CloudGrid):
+class Extremes(_CountedGrid):
     """Extreme points of a set in ``count`` random directions: vertices, or points of a curved boundary.
 
     A row affine in the point is largest at one of them. Equal ones are kept once.
@@ -224,9 +228,6 @@ class Extremes(_CloudGrid):
         directions = np.random.default_rng(self.seed).normal(size=(self.count, domain.dimension)) / domain.width
         points = np.unique(body.support(directions), axis=0)
         return points, np.full(len(points), domain.volume / len(points))
-
-    def _unit(self, dimension: int) -> FloatArray:
-        raise NotImplementedError("extreme points are those of the set, not of the unit cube")
 
 
 class Points(Grid):

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX
-
-FloatArray = NDArray[np.float64]
+from osilp_pyomo.domains import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

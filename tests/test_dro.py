@@ -91,7 +91,7 @@ def test_scarf_s_newsvendor():
 
 
 def test_four_moments():
-    """The normal's first four moments: P(xi >= k) <= (k4 ... ) is 2/19 at k = 2 (Christoffel function of degree 2)."""
+    """The normal's first four moments: P(xi >= 2) is at most 2/19, the Christoffel function of degree 2 there."""
     conditions = [(lambda xi: xi, 0.0), (lambda xi: xi**2, 1.0), (lambda xi: xi**3, 0.0), (lambda xi: xi**4, 3.0)]
     known = dro.Moments(ANYWHERE, conditions)
     m, result, worst = solved(lambda m: dro.worst_case_probability(m, (2.0, None), known))

@@ -15,6 +15,15 @@ from osilp_pyomo.prices import Price
 
 T = TypeVar("T")
 
+# How a worst row was found, as the end of a sentence.
+_HOW = {
+    "closed form": "in closed form",
+    "linear program": "by linear programs",
+    "closed form and linear program": "in closed form and by linear programs",
+    "convex program": "by convex programs that prove it",
+    "enumeration": "by trying every scenario",
+    "concave rows": "by a climb, for the row is concave in the vector",
+}
 # Families that a print speaks of one by one.
 _MOST_SHOWN = 6
 
@@ -293,8 +302,12 @@ class Result:
             ways[way] = ways.get(way, 0) + 1
         if set(ways) <= {"search"}:
             return []
-        exact = ", ".join(f"{way} ({count})" for way, count in ways.items() if way != "search")
-        lines = [f"  exact      the worst row was found for certain, by {exact}"]
+        lines = [
+            f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
+            f"{len(self.separation)} families"
+            for way, count in ways.items()
+            if way != "search"
+        ]
         if "search" in ways:
             lines.append(f"  search     {ways['search']} families were scanned: not certified beyond what a scan sees")
         return lines

@@ -15,7 +15,7 @@ import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.kernels import COMPILED
+from osilp_pyomo.compiling import COMPILED
 
 POINTS, FUNCTIONS = 2000, 10
 

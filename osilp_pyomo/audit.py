@@ -182,6 +182,7 @@ def _vectors(body: Body, near: FloatArray | None) -> FloatArray:
 
 def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
     """Violation of a family at given points."""
+    family = family.used_by(x)
     lower, upper = family.limits(points)
     activity, size = family.activity_and_size(points, x)
     excess = excess_of(activity, lower, upper)

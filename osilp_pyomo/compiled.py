@@ -285,6 +285,6 @@ class CompiledStages:
         names = self.template.data_names(term)
         return term.group(self._own, np.arange(len(self._own)), names, (label,))
 
-    def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str) -> Any:
+    def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str, solver: str) -> Any:
         """Dual and fractions of the sample problem of remembered arrivals."""
-        return resolve_sample(self.evaluator, self.solver, history, budget, dual, view)
+        return resolve_sample(self.evaluator, self.solver, history, budget, dual, view, solver)

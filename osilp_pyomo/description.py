@@ -8,8 +8,8 @@ import numpy as np
 
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.compiling import COMPILED
 from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.kernels import COMPILED
 from osilp_pyomo.templates import Arrivals
 
 # Arrivals that the constants are taken from.

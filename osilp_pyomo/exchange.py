@@ -29,6 +29,7 @@ from osilp_pyomo.problem import Family, IntArray, RowBlock, SemiInfiniteLP
 from osilp_pyomo.rays import ray_problem
 from osilp_pyomo.scaling import example_rows, scaling_for
 from osilp_pyomo.search import Found, Search
+from osilp_pyomo.wide_model import AUTO, lp_model
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200
@@ -50,7 +51,7 @@ class ExchangeOptions:
     """When to stop.
 
     ``tolerance`` is the violation that counts as none, relative to the size of the row's terms. A row that was slack
-    more than ``patience`` times in a row while the bound moved is dropped.
+    more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved.
     """
 
     tolerance: float = 1e-9
@@ -58,6 +59,7 @@ class ExchangeOptions:
     time_limit: float | None = None
     report: Callable[[dict[str, Any]], None] | None = None
     patience: float = 6
+    solver: str = AUTO
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ class Exchange:
         examples = [search.examples(example_rows(problem.core)) for search in searches]
         self._scaling = scaling_for(problem.core, examples)
         far_out = not all(family.user_domain.bounded for family in problem.families)
-        self.model = HighsModel(problem.core, self._scaling, keep_tiny=far_out)
+        self.model = lp_model(problem.core, self._scaling, options.solver, often=True, keep_tiny=far_out)
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.
@@ -361,6 +363,7 @@ class Exchange:
             return outcome
         integers = np.flatnonzero(self.problem.core.integer)
         self._solved = self.working
+        assert isinstance(self.model, HighsModel)
         return self._with_duals(outcome, self.model.solve_with_fixed(integers, outcome.x[integers]))
 
     def _with_duals(self, outcome: Outcome, solution: LPSolution) -> Outcome:

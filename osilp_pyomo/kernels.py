@@ -10,19 +10,10 @@ left of the whole budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
+from osilp_pyomo.compiling import COMPILED, compiled
 from osilp_pyomo.domains import FloatArray
-
-try:
-    import numba
-except ImportError:  # an optional extra
-    numba = None  # type: ignore[assignment]
-
-COMPILED = numba is not None
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
@@ -48,19 +39,6 @@ KIND, STEP, SCALE_FREE, REMAINING_TARGET, LEVELS, PER_LEVEL, REFINE_STEP, STAGE,
 SETTINGS = 9
 # Which stages of the two-stage method run.
 BOTH, ACCELERATE_ONLY, REFINE_ONLY = 0.0, 1.0, 2.0
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile by numba where it is installed; the compiled code is kept on disk."""
-    if numba is None:
-        return function
-    return numba.njit(cache=True, fastmath=False, error_model="numpy")(function)
-
-
-def just_in_time(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that was made for one program, which cannot be kept on disk."""
-    assert numba is not None
-    return numba.njit(error_model="numpy")(function)
 
 
 # -- primitives in two forms --------------------------------------------------------------------------

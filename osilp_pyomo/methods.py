@@ -187,7 +187,9 @@ def by_projection(
 ) -> Solved:
     """The LP on test functions, Phi'A x <= Phi'b: a bound."""
     rows = project(problem, functionals)
-    found = solve_projected(problem, rows, time_limit=options.time_limit, fix_integers=fix_integers)
+    found = solve_projected(
+        problem, rows, time_limit=options.time_limit, fix_integers=fix_integers, solver=options.solver
+    )
     solution, priced = found.solution, found.priced
     count = sum(len(part.lower) for part in rows)
     if solution.x is None:

@@ -15,6 +15,7 @@ from osilp_pyomo.methods import by_counterpart, by_exchange, by_grid, by_project
 from osilp_pyomo.progress import IterationReporter
 from osilp_pyomo.results import Result
 from osilp_pyomo.tracing import trace_model
+from osilp_pyomo.wide_model import AUTO, DUAL, check_solver
 
 METHODS = ("exchange", "counterpart", "discretized", "projected")
 
@@ -29,6 +30,7 @@ def solve(
     iteration_limit: int = 500,
     time_limit: float | None = None,
     fix_integers: bool = False,
+    solver: str = AUTO,
     load: bool = True,
     tee: bool = False,
     progress: bool = True,
@@ -52,6 +54,9 @@ def solve(
         When to stop early; the status then says so.
     fix_integers : bool
         For models with integer variables: give prices with the integers held at their values.
+    solver : "auto", "dual" or "highs"
+        How the LPs are solved: by what is expected to be faster, by the dual in as many dimensions as there are rows
+        (for thousands of bounded, continuous columns), or by HiGHS with all columns. They agree to 1e-8.
     load : bool
         Put the values into the model.
     tee : bool
@@ -89,6 +94,9 @@ def solve(
         raise OptionError(f"solve: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
     if not isinstance(iteration_limit, int) or iteration_limit < 1:
         raise OptionError(f"solve: iteration_limit must be a whole number >= 1 (got {iteration_limit!r}).")
+    check_solver(solver, "solve")
+    if solver == DUAL and method == "counterpart":
+        raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
     if grid is not None and method in ("exchange", "counterpart"):
@@ -99,7 +107,7 @@ def solve(
         raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
     traced = trace_model(model)
     with IterationReporter(method, tee, progress) as report:
-        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report)
+        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)
         if method == "exchange":
             solved = by_exchange(traced.problem, options, fix_integers)
         elif method == "counterpart":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -32,6 +32,8 @@ IntArray = NDArray[np.int64]
 BLOCK_SIZE = 2**16
 # Points in one block. Fewer make numpy's calls too short, more leave too few columns in a block.
 BLOCK_POINTS = 4096
+# From so many columns on, those that a decision leaves at zero are left out of what is evaluated.
+_MANY_COLUMNS = 10_000
 # Where a row all but vanishes, its violation is measured by this share of its size elsewhere.
 SCALE_FLOOR = 1e-6
 
@@ -39,7 +41,7 @@ SCALE_FLOOR = 1e-6
 class Slot(Protocol):
     """Data of a group's columns, one entry a column: numbers, or curves."""
 
-    def __getitem__(self, part: slice) -> Any: ...
+    def __getitem__(self, part: Any) -> Any: ...
 
 
 Kernel = Callable[[Sequence[Any], Sequence[FloatArray]], Any]
@@ -83,6 +85,11 @@ class TermGroup:
         # What is not a finite number is looked for, and named, by whoever asked for the block.
         return values if values.shape == (size, len(points)) else np.broadcast_to(values, (size, len(points)))
 
+    def taken(self, places: IntArray) -> TermGroup:
+        """Some of the columns."""
+        slots = tuple(slot.taken(places) if hasattr(slot, "taken") else slot[places] for slot in self.slots)
+        return replace(self, slots=slots, columns=self.columns[places])
+
     def total(self, points: FloatArray) -> FloatArray:
         """Sum of all terms at each point."""
         result = np.zeros(len(points))
@@ -124,6 +131,11 @@ class TracedRows(Rows):
         self.upper = None if upper is None else tuple(upper)
         empty: IntArray = np.empty(0, dtype=np.int64)
         self.columns = np.unique(np.concatenate([empty, *(group.columns for group in self.groups)]))
+
+    def taken(self, kept: NDArray[np.bool_]) -> TracedRows:
+        """The columns that are kept, of all columns of the LP."""
+        groups = [group.taken(np.flatnonzero(kept[group.columns])) for group in self.groups]
+        return TracedRows([group for group in groups if len(group.columns)], self.lower, self.upper)
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
         for start in range(0, len(points), BLOCK_POINTS):
@@ -292,6 +304,15 @@ class Family:
         for columns, at, block in blocks:
             result[self._positions(columns), at] = block
         return result.T
+
+    def used_by(self, x: FloatArray) -> Family:
+        """The same without columns that x leaves at zero, where those are many: at x its rows have the same values."""
+        if not isinstance(self.rows, TracedRows) or len(self.rows.columns) < _MANY_COLUMNS:
+            return self
+        used = x != 0
+        if np.mean(used[self.rows.columns]) > 0.8:
+            return self
+        return replace(self, rows=self.rows.taken(used))
 
     def activity(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """Value of the row's left-hand side at the points."""

@@ -29,6 +29,7 @@ from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
 from osilp_pyomo.templates import StageFamily
 from osilp_pyomo.warm import warm_dual
+from osilp_pyomo.wide_model import AUTO, check_solver
 
 BUDGETS = ("per_arrival", "total")
 OFFLINE = ("exchange", "discretized", "projected")
@@ -256,6 +257,7 @@ class OnlineProgram(CompiledStages):
         profiles: Mapping[str, Any] | None = None,
         tolerance: float = 1e-9,
         time_limit: float | None = None,
+        solver: str = AUTO,
         progress: bool = True,
     ) -> Result:
         """The offline optimum of arrivals, all known at once, without building a Pyomo model of them.
@@ -269,7 +271,7 @@ class OnlineProgram(CompiledStages):
             functions, which are bounds. Convex stages know no "discretized".
         profiles : dict, optional
             Curves of Profiles.
-        tolerance, time_limit, progress
+        tolerance, time_limit, solver, progress
             As in :func:`osilp_pyomo.solve`.
 
         Returns
@@ -281,6 +283,7 @@ class OnlineProgram(CompiledStages):
         started = time.monotonic()
         if method not in OFFLINE:
             raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
+        check_solver(solver, "solve_offline")
         arrivals = self.arrivals(data, profiles)
         if not len(arrivals):
             raise DataError("solve_offline: there are no arrivals.")
@@ -294,7 +297,7 @@ class OnlineProgram(CompiledStages):
         merged = merge_equal(arrivals, self.template)
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
-            options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report)
+            options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report, solver=solver)
             if method == "exchange":
                 solved = by_exchange(problem, options)
             elif method == "discretized":

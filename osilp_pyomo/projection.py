@@ -16,6 +16,7 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP, excess_of, violation_scale
 from osilp_pyomo.scaling import example_rows, examples_at, scaling_for
+from osilp_pyomo.wide_model import AUTO, lp_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +62,19 @@ def solve_projected(
     *,
     time_limit: float | None = None,
     fix_integers: bool = False,
+    solver: str = AUTO,
 ) -> ProjectedSolution:
     """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
     most = example_rows(problem.core)
     scaling = scaling_for(problem.core, [examples_at(part.family, part.functionals.points, most) for part in rows])
-    model = HighsModel(problem.core, scaling)
+    model = lp_model(problem.core, scaling, solver)
     numbers = [model.add_rows(part.family.rows.columns, part.matrix, part.lower, part.upper) for part in rows]
     if time_limit is not None:
         model.limit_time(time_limit)
     solution = priced = model.solve()
     if fix_integers and solution.x is not None and solution.row_duals is None:
         integers = np.flatnonzero(problem.core.integer)
+        assert isinstance(model, HighsModel)
         priced = model.solve_with_fixed(integers, solution.x[integers])
     duals = None
     if priced.row_duals is not None:

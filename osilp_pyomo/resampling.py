@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.batches import POINTS, Evaluator
+from osilp_pyomo.column_blocks import Columns
 from osilp_pyomo.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
@@ -14,10 +15,17 @@ from osilp_pyomo.history import History
 from osilp_pyomo.problem import FiniteLP
 from osilp_pyomo.sample_lp import peaks_of, solve_exact_sample, solve_sample
 from osilp_pyomo.stage_problems import StageSolver
+from osilp_pyomo.wide_model import AUTO
 
 
 def resolve_sample(
-    evaluator: Evaluator, solver: StageSolver, history: History, budget: FloatArray, dual: FloatArray, view: str
+    evaluator: Evaluator,
+    solver: StageSolver,
+    history: History,
+    budget: FloatArray,
+    dual: FloatArray,
+    view: str,
+    lp_solver: str = AUTO,
 ) -> tuple[FloatArray, FloatArray | None] | None:
     """Dual (R,) of the sample problem on a budget, and the share (N, n) of each decision's range that it takes.
 
@@ -37,10 +45,8 @@ def resolve_sample(
     times = np.repeat(history.multiplicity, width)
     lower, upper = history["lower"].ravel(), history["upper"].ravel()
     solve = solve_exact_sample if view == POINTS else solve_sample
-    found = solve(
-        history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times, budget,
-        floor, dual,
-    )  # fmt: skip
+    columns = Columns(history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times)
+    found = solve(columns, budget, floor, dual, lp_solver)
     if found is None:
         return None
     span = upper - lower

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from osilp_pyomo.batches import POINTS, PROJECTED
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.policies import Policy, Seen, Setting, State
+from osilp_pyomo.wide_model import AUTO, HIGHS
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Resolve(Policy):
     caution : float
         An arrival unlike any seen before takes at most caution / sqrt(T - t) of what is left of a resource: the sample
         cannot know that it is one of a kind, and a single heavy one could use a point up for good.
+    solver : "auto" or "highs"
+        How the sample's LP is solved: by its dual in as many dimensions as there are resources, or by HiGHS with a
+        column for every arrival seen; they agree to 1e-8.
 
     Notes
     -----
@@ -49,6 +53,7 @@ class Resolve(Policy):
     exact: bool = False
     growth: float = 1.3
     caution: float = 2.0
+    solver: str = field(default=AUTO, repr=False)
     algorithm: ClassVar[str] = "re-solving on the remaining budget"
 
     def __post_init__(self) -> None:
@@ -56,6 +61,8 @@ class Resolve(Policy):
             raise OptionError(f"Resolve: growth must lie in (1, 10] (got {self.growth!r}).")
         if not isinstance(self.caution, int | float) or not self.caution > 0:
             raise OptionError(f"Resolve: caution must be a number > 0 (got {self.caution!r}).")
+        if self.solver not in (AUTO, HIGHS):
+            raise OptionError(f"Resolve: solver must be 'auto' or 'highs' (got {self.solver!r}).")
 
     @property
     def view(self) -> str:  # type: ignore[override]

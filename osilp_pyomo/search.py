@@ -147,11 +147,13 @@ class ScanSearch(Search):
         self.neighbours = neighbours(points, self.family.domain)
         self.lower, self.upper = self.family.limits(points)
         self._matrix: FloatArray | None = None
+        self._last: tuple[FloatArray, FloatArray] | None = None
         self._cacheable = points.shape[0] * len(self.family.rows.columns) * 8 <= CACHE_BYTES
 
     def over(self, families: Sequence[Family]) -> Self:
         other = copy.copy(self)
         other.families = (families[int(self.numbers[0])],)
+        other._last = None
         other.lower, other.upper = other.family.limits(self.points)
         return other
 
@@ -179,15 +181,23 @@ class ScanSearch(Search):
         """Excess at the scan points, and the size of the row at most of them."""
         if self._cacheable and self._matrix is None:
             self._matrix = self.family.matrix(self.points)
-        if self._matrix is not None:
-            activity = self._matrix @ x[self.family.rows.columns]
-        else:
-            activity = self.family.activity(self.points, x)
+        activity = self._activity(x) if self._matrix is None else self._matrix @ x[self.family.rows.columns]
         sizes = violation_scale(activity, np.zeros(len(activity)), self.lower, self.upper)
         return excess_of(activity, self.lower, self.upper), float(np.median(sizes))
 
+    def _activity(self, x: FloatArray) -> FloatArray:
+        """Value of the row at the scan points; from the last one, where few of very many columns have changed."""
+        change, known = x, None
+        if self._last is not None and np.count_nonzero(x - self._last[0]) < 0.5 * np.count_nonzero(x):
+            change, known = x - self._last[0], self._last[1]
+        activity = self.family.used_by(change).activity(self.points, change)
+        if known is not None:
+            activity += known
+        self._last = x, activity
+        return activity
+
     def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Found:
-        scale = np.maximum(self.family.scale(points, x), SCALE_FLOOR * typical)
+        scale = np.maximum(self.family.used_by(x).scale(points, x), SCALE_FLOOR * typical)
         return Found(points, excess, scale, typical, np.zeros(len(points), dtype=np.int64))
 
 
@@ -235,8 +245,10 @@ class ContinuumSearch(ScanSearch):
         peaks = np.concatenate([peaks[:half], peaks[rising][:half]])
         starts, values = self.points[peaks], excess[peaks]
 
+        family = self.family.used_by(x)
+
         def function(at: FloatArray) -> FloatArray:
-            return self.family.excess(at, x)
+            return family.excess(at, x)
 
         if self.family.domain.dimension >= 3 and self.family.route == "traced":
             swept, swept_values = sweep(function, self.family.domain, starts, values)
@@ -247,7 +259,7 @@ class ContinuumSearch(ScanSearch):
             starts,
             values,
             step=0.5 / len(self.points) ** (1 / self.family.domain.dimension),
-            flat=1e-15 * np.maximum(self.family.scale(starts, x), SCALE_FLOOR * typical),
+            flat=1e-15 * np.maximum(family.scale(starts, x), SCALE_FLOOR * typical),
         )
         order = np.argsort(-values, kind="stable")
         points, values = points[order], values[order]

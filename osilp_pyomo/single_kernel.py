@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from osilp_pyomo.compiling import compiled
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.kernels import (
     ANYTIME,
@@ -31,7 +32,6 @@ from osilp_pyomo.kernels import (
     TIE_SHARE,
     USED_UP,
     begin,
-    compiled,
     nearest_to_zero,
     sizes,
 )

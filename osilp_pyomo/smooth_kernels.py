@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo.compiling import just_in_time
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.kernels import (
     GUARDED,
@@ -24,7 +25,6 @@ from osilp_pyomo.kernels import (
     add,
     begin,
     fits,
-    just_in_time,
     learn,
     look,
     room,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo import kernels
 from osilp_pyomo.batches import Batch, Evaluator
+from osilp_pyomo.compiling import COMPILED, just_in_time
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
@@ -115,14 +115,14 @@ class NewtonStage(StageSolver):
     def runner(self, arrivals: int) -> Callable[..., int]:
         """The loop over arrivals; compiled where there are many of them and numba is installed."""
         self._met += arrivals
-        compile_it = kernels.COMPILED and self._met >= _WORTH_COMPILING
+        compile_it = COMPILED and self._met >= _WORTH_COMPILING
         if compile_it not in self._runners:
             slope, values = (
                 made(slope_source(self.template, 0, True), "slope"),
                 made(values_source(self.template), "values"),
             )
             if compile_it:
-                slope = kernels.just_in_time(slope)
+                slope = just_in_time(slope)
             newton, values = make_newton(slope, compile_it), make_values(values, compile_it)
             self._runners[compile_it] = make_run(newton, values, compile_it)
         return self._runners[compile_it]

@@ -13,6 +13,7 @@ import numpy as np
 from osilp_pyomo import kernels
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch
 from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.compiling import COMPILED
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.history import History, keys_of
@@ -94,7 +95,7 @@ class StageLoop:
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision and one dual: number by number where compiled.
         single = self.cannot_fail and len(program.template.decisions) == 1
-        self._runs_single = kernels.COMPILED and single and not isinstance(policy, AccelerateThenRefine)
+        self._runs_single = COMPILED and single and not isinstance(policy, AccelerateThenRefine)
         self.steps_single = self._runs_single and not self._evaluator.has_fixed
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
@@ -204,13 +205,14 @@ class StageLoop:
 
     def _reprice(self, live: Live) -> None:
         assert live.history is not None
+        assert isinstance(self.policy, Resolve)
         if not live.history.met:
             return
         left = max(live.horizon - live.t, 1)
         share = live.history.met / left
         points = self.policy.view == POINTS
         budget = share * np.maximum(live.point_remaining if points else live.remaining, self._least(live, points))
-        found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view)
+        found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
         if found is not None:
             live.state = {**live.state, "dual": found[0]}
             live.fractions = found[1]

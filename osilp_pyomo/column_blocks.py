@@ -1,0 +1,174 @@
+"""Columns of an LP in blocks, in memory or on disk, and the passes over them that a solver of wide LPs is made of.
+
+A pass is a map over blocks and a sum: each function here looks at one block, given a dual, and returns something
+small. Where and in which order the blocks are looked at does not change the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.problem import IntArray
+
+Truths = NDArray[np.bool_]
+
+# Numbers of the matrix that are looked at together: half a megabyte, which stays in the cache of a core.
+_TOGETHER = 2**16
+# A margin below this share of its terms is zero as far as rounding can tell.
+TIE = 1e-9
+
+
+class Block(Protocol):
+    """Columns that can be had when they are needed; small enough to be sent to where they are needed."""
+
+    def __len__(self) -> int: ...
+
+    def load(self) -> Columns:
+        """The columns."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns with bounds: values (T,), matrix (T, q), lower and upper (T,); itself a block in memory."""
+
+    values: FloatArray
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def load(self) -> Columns:
+        """The columns themselves."""
+        return self
+
+    def taken(self, places: IntArray | Truths) -> Columns:
+        """Some of the columns."""
+        return Columns(self.values[places], self.matrix[places], self.lower[places], self.upper[places])
+
+    def parts(self) -> Iterator[tuple[slice, Columns]]:
+        """Parts that fit into the cache, and where they stand."""
+        step = max(64, _TOGETHER // max(1, self.matrix.shape[1]))
+        for start in range(0, len(self), step):
+            at = slice(start, start + step)
+            yield at, Columns(self.values[at], self.matrix[at], self.lower[at], self.upper[at])
+
+    @property
+    def bounded(self) -> Truths:
+        """Which columns have two bounds."""
+        return np.isfinite(self.lower) & np.isfinite(self.upper)
+
+    @classmethod
+    def joined(cls, parts: list[Columns]) -> Columns:
+        """Several one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([each.values for each in parts]),
+            np.concatenate([each.matrix for each in parts]),
+            np.concatenate([each.lower for each in parts]),
+            np.concatenate([each.upper for each in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """A dual, and how far from its threshold ``r = C w`` a column may be to count as near, in shares of its size."""
+
+    dual: FloatArray
+    sizes: FloatArray
+    width: float
+
+    def look(self, part: Columns) -> tuple[FloatArray, Truths]:
+        """Margins r - C w of some columns, and which of them are near; those without two bounds always are."""
+        margin = part.values - part.matrix @ self.dual
+        if np.isinf(self.width):
+            return margin, np.ones(len(part), dtype=bool)
+        near = np.abs(margin) <= self.width * (np.abs(part.matrix) @ self.sizes)
+        return margin, near | ~part.bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The near columns of a block and their places; what the others use and earn, each at the bound of its sign."""
+
+    places: IntArray
+    near: Columns
+    used: FloatArray
+    earned: float
+
+
+def sample(block: Block, count: int, seed: int) -> Columns:
+    """Some columns of a block, drawn without regard to what they are."""
+    columns = block.load()
+    places = np.random.default_rng(seed).choice(len(columns), min(count, len(columns)), replace=False)
+    return columns.taken(np.sort(places))
+
+
+def gather(block: Block, threshold: Threshold) -> Gathered:
+    """The columns near a threshold; all others are decided by the sign of their margin."""
+    columns = block.load()
+    places: list[IntArray] = []
+    used, earned = np.zeros(columns.matrix.shape[1]), 0.0
+    for at, part in columns.parts():
+        margin, near = threshold.look(part)
+        x = _decided(part, margin, near)
+        used += x @ part.matrix
+        earned += float(x @ part.values)
+        places.append(at.start + np.flatnonzero(near))
+    chosen = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
+    return Gathered(chosen, columns.taken(chosen), used, earned)
+
+
+def check(block: Block, threshold: Threshold, dual: FloatArray) -> tuple[int, float]:
+    """How many columns outside of a threshold disagree with a new dual, and what all columns add to its bound."""
+    wrong, bound = 0, 0.0
+    for _, part in block.load().parts():
+        before, near = threshold.look(part)
+        after = part.values - part.matrix @ dual
+        outside = ~near
+        turned = outside & (before * after < 0)
+        if turned.any():
+            size = np.abs(part.values) + np.abs(part.matrix) @ np.abs(dual)
+            wrong += int(np.sum(turned & (np.abs(after) > TIE * size)))
+        bound += _worth(part, after)
+    return wrong, bound
+
+
+def worth(block: Block, dual: FloatArray) -> float:
+    """What the columns of a block add to the bound that a dual proves: the most they could earn at its prices."""
+    return sum(_worth(part, part.values - part.matrix @ dual) for _, part in block.load().parts())
+
+
+def _worth(part: Columns, margin: FloatArray) -> float:
+    bounds = np.where(margin > 0, part.upper, part.lower)
+    # A column without bound proves nothing where it should; its margin is zero up to rounding.
+    return float(margin @ np.where(np.isfinite(bounds), bounds, 0.0))
+
+
+def decisions(block: Block, threshold: Threshold, near: FloatArray) -> FloatArray:
+    """All decisions of a block, given those of its near columns in their order."""
+    columns = block.load()
+    x = np.empty(len(columns))
+    first = 0
+    for at, part in columns.parts():
+        margin, close = threshold.look(part)
+        own = _decided(part, margin, close)
+        count = int(close.sum())
+        own[close] = near[first : first + count]
+        first += count
+        x[at] = own
+    return x
+
+
+def _decided(part: Columns, margin: FloatArray, near: Truths) -> FloatArray:
+    """Each column at the bound that its sign asks for; nothing where it is near."""
+    return np.where(near, 0.0, np.where(margin > 0, part.upper, part.lower))

@@ -1,0 +1,328 @@
+"""LPs of few rows and very many bounded columns: an exact vertex from a few passes over the columns.
+
+Almost every column is decided by the sign of its margin r - C w at the optimal dual w; only those near their threshold
+need an LP. So a dual is found on a sample, the columns near it are gathered in one pass, their LP is solved with all
+others fixed by sign, and a second pass checks that no column outside disagrees with the new dual. If one does, more
+columns are gathered around the better dual. What ends without disagreement is optimal: the decisions satisfy the rows,
+and every one of them is best at the prices.
+
+In memory the same is done once more: Newton's method on the smoothed dual (``smoothed_dual.py``) finds a dual of the
+columns gathered, and HiGHS solves the LP of the few hundred nearest to its threshold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo.column_blocks import TIE, Block, Columns, Threshold, check, decisions, gather, sample, worth
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.problem import FiniteLP, IntArray
+from osilp_pyomo.scaling import Scaling
+from osilp_pyomo.smoothed_dual import anchors, minimize_smoothed, sizes_of
+
+# Columns in the first LP, and for each row more: enough for the threshold to move, few enough for a fast one.
+_BAND, _BAND_A_ROW = 400, 20
+# Columns that are solved for at once, without a sample; beyond it a sample of at least so many.
+_AT_ONCE = 40_000
+# Half samples that differ by some amount are each off by about as much, and their mean by half: several times that.
+_CAUTION = 1.5
+# By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
+_WIDER, _MUCH_WIDER = 3.0, 10.0
+
+# Runs a function on every block and gives the results in order.
+Mapper = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class WideAnswer:
+    """How a wide LP ended: its dual (q,), the objective of the decisions and the bound that the dual proves.
+
+    ``x`` gives the decisions of a block by its number; ``gathered`` says how many columns the last LP was chosen from,
+    ``passes`` how often all columns were looked at.
+    """
+
+    status: str
+    objective: float = np.nan
+    bound: float = np.nan
+    dual: FloatArray | None = None
+    threshold: Threshold | None = None
+    near: tuple[FloatArray, ...] = ()
+    gathered: int = 0
+    passes: int = 0
+
+    def decisions(self, block: Block, number: int) -> FloatArray:
+        """The decisions of a block, which must be the ``number``-th of those that were solved for."""
+        assert self.threshold is not None
+        return decisions(block, self.threshold, self.near[number])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnAnswer:
+    """Dual of the rows and decisions of columns in memory."""
+
+    dual: FloatArray
+    x: FloatArray
+
+
+def solve_wide(
+    blocks: Sequence[Block],
+    budget: FloatArray,
+    floor: FloatArray,
+    dual: FloatArray | None = None,
+    run: Mapper = map,
+    deadline: float = np.inf,
+    seed: int = 0,
+) -> WideAnswer:
+    """Maximize ``values @ x`` over ``x @ matrix <= budget`` (``==`` where the floor is -inf) and bounds.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        The columns.
+    dual : array (q,), optional
+        A dual that is thought to be near.
+    run : callable
+        Applies a function to all blocks; ``map``, or that of an executor.
+    deadline : float
+        When to give up between two passes, by ``time.monotonic``.
+    """
+    total = sum(map(len, blocks))
+    if total <= _AT_ONCE:
+        threshold = Threshold(np.zeros(len(budget)), np.ones(len(budget)), np.inf)
+        passes = 0
+    else:
+        threshold = _from_sample(blocks, total, budget, floor, dual, run, seed)
+        if _proved_infeasible(blocks, budget, threshold.dual, run):
+            return WideAnswer("infeasible", passes=2)
+        passes = 1
+    while True:
+        if time.monotonic() > deadline:
+            return WideAnswer("time_limit", passes=passes)
+        found = list(run(partial(gather, threshold=threshold), blocks))
+        near = Columns.joined([each.near for each in found])
+        passes += 1
+        left = budget - sum((each.used for each in found), np.zeros(len(budget)))
+        everything = len(near) == total
+        start = threshold.dual if not everything or dual is None else dual
+        status, answer = solve_columns(near, left, floor, start, threshold.width)
+        if answer is not None:
+            seen = list(run(partial(check, threshold=threshold, dual=answer.dual), blocks))
+            passes += 1
+            if not sum(wrong for wrong, _ in seen):
+                earned = sum(each.earned for each in found) + float(answer.x @ near.values)
+                bound = float(budget @ answer.dual) + sum(part for _, part in seen)
+                split = np.cumsum([len(each.places) for each in found])[:-1]
+                own = tuple(np.split(answer.x, split))
+                return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, len(near), passes)
+            threshold = Threshold(answer.dual, anchors(answer.dual), _WIDER * threshold.width)
+        elif everything:
+            return WideAnswer(status, passes=passes)
+        else:
+            threshold = Threshold(threshold.dual, threshold.sizes, _MUCH_WIDER * threshold.width)
+
+
+def _from_sample(
+    blocks: Sequence[Block],
+    total: int,
+    budget: FloatArray,
+    floor: FloatArray,
+    dual: FloatArray | None,
+    run: Mapper,
+    seed: int,
+) -> Threshold:
+    """A dual from two samples, and a width that covers what their duals differ by."""
+    wanted = max(_AT_ONCE, int(100 * np.sqrt(total)))
+    drawn = list(run(_Sampler(wanted / total, seed), blocks))
+    halves = [
+        _bounded(Columns.joined([each.taken(np.arange(first, len(each), 2)) for each in drawn])) for first in (0, 1)
+    ]
+    found, start = [], dual
+    for half in halves:
+        found.append(_smoothed(half, budget * (len(half) / total), floor, start, None if start is dual else 0.05))
+        start = found[-1]
+    middle, apart = (found[0] + found[1]) / 2, found[0] - found[1]
+    size = sizes_of(halves[0].matrix, middle)
+    share = np.abs(halves[0].matrix @ apart) / np.where(size > 0, size, 1.0)
+    return Threshold(middle, anchors(middle), max(_CAUTION * float(share.max(initial=0.0)), 1e-6))
+
+
+@dataclass(frozen=True)
+class _Sampler:
+    """Draws a share of the columns of a block, from others in every block."""
+
+    share: float
+    seed: int
+
+    def __call__(self, block: Block) -> Columns:
+        return sample(block, max(2, round(self.share * len(block))), self.seed)
+
+
+def _bounded(columns: Columns) -> Columns:
+    kept = columns.bounded
+    return columns if kept.all() else columns.taken(np.flatnonzero(kept))
+
+
+def _smoothed(
+    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray | None, first: float | None
+) -> FloatArray:
+    """Newton's dual of bounded columns, with rows in units of what they are used by."""
+    use = np.abs(columns.matrix).mean(axis=0) if len(columns) else np.ones(len(budget))
+    units = np.where(use > 0, use, 1.0)
+    start = np.zeros(len(budget)) if dual is None else np.maximum(dual, floor) * units
+    left = (budget - columns.lower @ columns.matrix) / units
+    span = columns.upper - columns.lower
+    return minimize_smoothed(columns.values, columns.matrix / units, span, left, floor, start, first) / units
+
+
+def _proved_infeasible(blocks: Sequence[Block], budget: FloatArray, dual: FloatArray, run: Mapper) -> bool:
+    """Whether the rows, weighted by the dual, ask for less than the columns use at least."""
+    # The bound that the dual proves for values of zero: below zero, no decision is feasible (Farkas).
+    bound = float(budget @ dual) + sum(run(partial(_worth_of_nothing, dual=dual), blocks))
+    return bound < -1e-9 * float(np.abs(budget) @ np.abs(dual))
+
+
+def _worth_of_nothing(block: Block, dual: FloatArray) -> float:
+    columns = block.load()
+    if not columns.bounded.all():
+        return np.inf
+    return worth(Columns(np.zeros(len(columns)), columns.matrix, columns.lower, columns.upper), dual)
+
+
+def solve_columns(
+    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float = np.inf
+) -> tuple[str, ColumnAnswer | None]:
+    """The same for columns in memory, around a dual that may be off by ``width`` of each column's size.
+
+    Status and answer depend on the data and the dual only, not on a solver's memory, so that a run that was stopped
+    and resumed goes on exactly as if it never was.
+    """
+    groups = _equal_columns(columns)
+    if groups is None:
+        return _solve_near(columns, budget, floor, dual, width)
+    first, group, counts = groups
+    merged = columns.taken(first)
+    merged = Columns(merged.values, merged.matrix, merged.lower * counts, merged.upper * counts)
+    status, found = _solve_near(merged, budget, floor, dual, width)
+    if found is None:
+        return status, None
+    return status, ColumnAnswer(found.dual, _shared(found.x, columns, group, counts))
+
+
+def _solve_near(
+    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float
+) -> tuple[str, ColumnAnswer | None]:
+    band = _BAND + _BAND_A_ROW * len(budget)
+    unbounded = ~columns.bounded
+    smooth = len(columns) > band and not unbounded.any()
+    # A dual that stood for a similar problem may do as it is.
+    familiar = np.isinf(width) and bool(dual.any())
+    while True:
+        if smooth and not familiar:
+            dual = _smoothed(columns, budget, floor, dual, width if np.isfinite(width) else None)
+            smooth = False
+        margin = columns.values - columns.matrix @ dual
+        work = np.ones(len(columns), dtype=bool)
+        if band < len(columns):
+            size = sizes_of(columns.matrix, dual)
+            distance = np.abs(margin) / np.where(size > 0, size, 1e-300)
+            work[:] = unbounded
+            work[np.argpartition(distance, band)[:band]] = True
+        fixed = np.where(work, 0.0, np.where(margin > 0, columns.upper, columns.lower))
+        left = budget - fixed @ columns.matrix
+        status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor)
+        if found is not None:
+            after = columns.values - columns.matrix @ found.dual
+            turned = ~work & (after * margin < 0)
+            if turned.any():
+                size = np.abs(columns.values) + np.abs(columns.matrix) @ np.abs(found.dual)
+                turned &= np.abs(after) > TIE * size
+            if not turned.any():
+                fixed[work] = found.x
+                return status, ColumnAnswer(found.dual, fixed)
+            dual = found.dual
+        elif work.all():
+            return status, None
+        if smooth:
+            familiar = False
+        else:
+            band *= 4
+
+
+def solve_whole(columns: Columns, budget: FloatArray, floor: FloatArray) -> tuple[str, ColumnAnswer | None]:
+    """The LP of all columns, by HiGHS."""
+    rows, count = len(budget), len(columns)
+    if not count:
+        # HiGHS calls an empty model optimal whatever its rows ask for.
+        kept = np.where(np.isfinite(floor), budget >= 0, budget == 0).all()
+        return ("optimal", ColumnAnswer(np.zeros(rows), np.empty(0))) if kept else ("infeasible", None)
+    lp = FiniteLP(
+        True, columns.values, 0.0, columns.lower, columns.upper, np.zeros(count, dtype=bool),
+        sparse.csr_array(columns.matrix.T), np.where(np.isfinite(floor), -np.inf, budget), budget,
+        [""] * count, [""] * rows,
+    )  # fmt: skip
+    found = HighsModel(lp, Scaling(_units(columns))).solve()
+    if found.x is None or found.row_duals is None:
+        return found.status, None
+    return found.status, ColumnAnswer(np.maximum(found.row_duals, floor), found.x)
+
+
+def _units(columns: Columns) -> FloatArray:
+    """Units in which columns use about the same, as powers of two: HiGHS' tolerances are absolute."""
+    row = np.abs(columns.matrix).max(axis=0)
+    size = (np.abs(columns.matrix) / np.where(row > 0, row, 1.0)).max(axis=1)
+    middle = float(np.median(size[size > 0])) if np.any(size > 0) else 1.0
+    ratio = np.where(size > 0, np.clip(middle / np.where(size > 0, size, 1.0), 1e-6, 1e6), 1.0)
+    return np.exp2(np.round(np.log2(ratio)))
+
+
+# -- equal columns -------------------------------------------------------------------------------------
+
+
+def _equal_columns(columns: Columns) -> tuple[IntArray, IntArray, FloatArray] | None:
+    """Columns that are equal as one: the first of each group, the group of each column, and how many it has.
+
+    None where all differ. Arrivals from a finite support tie by the thousand; as one column they are one tie.
+    """
+    if len(columns) < 2:
+        return None
+    weights = np.random.default_rng(0).uniform(1, 2, columns.matrix.shape[1] + 3)
+    with np.errstate(invalid="ignore"):
+        bounds = np.where(columns.bounded, columns.lower * weights[1] + columns.upper * weights[2], 0.0)
+    key = columns.values * weights[0] + bounds + columns.matrix @ weights[3:]
+    order = np.argsort(key, kind="stable")
+    same = np.diff(key[order]) == 0
+    if not same.any():
+        return None
+    for array in (columns.values, columns.lower, columns.upper):
+        same &= array[order[1:]] == array[order[:-1]]
+    alike = np.flatnonzero(same)
+    same[alike] = np.all(columns.matrix[order[alike + 1]] == columns.matrix[order[alike]], axis=1)
+    if not same.any():
+        return None
+    numbers = np.concatenate([[0], np.cumsum(~same)])
+    group = np.empty(len(columns), dtype=np.int64)
+    group[order] = numbers
+    first = order[np.concatenate([[True], ~same])]
+    return first, group, np.bincount(numbers).astype(float)
+
+
+def _shared(x: FloatArray, columns: Columns, group: IntArray, counts: FloatArray) -> FloatArray:
+    """The decision for a group handed out: as many as can at their upper bound, one between, so that it is a vertex."""
+    span = columns.upper - columns.lower
+    open_span = ~np.isfinite(span)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(counts) - counts
+    rank = np.empty(len(group))
+    rank[order] = np.arange(len(group)) - np.repeat(starts, counts.astype(np.int64))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = x[group] - np.where(open_span, 0.0, columns.lower * counts[group])
+        own = np.where(open_span, above / counts[group], columns.lower + np.clip(above - rank * span, 0.0, span))
+    return own

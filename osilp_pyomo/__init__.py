@@ -9,6 +9,7 @@ from osilp_pyomo import displays, dro, errors, plugins, scenario, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
 from osilp_pyomo.cells import Cells
+from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
 from osilp_pyomo.offline import solve
@@ -37,6 +38,7 @@ __all__ = [
     "Bernstein",
     "Cells",
     "Chebyshev",
+    "Chunks",
     "Dirac",
     "Extremes",
     "FixedPrice",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,15 @@ class Intake:
 
     def _is_plain(self, numbers: list[int]) -> bool:
         return len(numbers) == 1 and not self.fields[numbers[0]].label.key and self.fields[numbers[0]].curve is None
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """What the columns of a file may be called, and what they are: "demand[a]" for the entry a of demand."""
+        named: dict[str, Any] = {name: name for name in self.by_name}
+        for field in self.fields:
+            if not field.hidden:
+                named |= {str(field.label.column): field.label.column, str(field.label): field.label.column}
+        return named
 
     def refuse_hidden(self, what: str) -> None:
         """Refuse new arrivals where the model's stages differ in constants that have no name."""

@@ -184,7 +184,19 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
     """Violation of a family at given points."""
     family = family.used_by(x)
     lower, upper = family.limits(points)
-    activity, size = family.activity_and_size(points, x)
+    return look_from(family.name, family.domain, points, *family.activity_and_size(points, x), lower, upper)
+
+
+def look_from(
+    name: str,
+    domain: Domain,
+    points: FloatArray,
+    activity: FloatArray,
+    size: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> FamilyAudit:
+    """The same from values of the row, sums of its absolute terms, and limits."""
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
     limit = np.where(np.isfinite(limit), limit, 0.0)
@@ -196,7 +208,7 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
     worst_scaled = int(np.argmax(scaled))
     highest = points[np.argsort(-excess, kind="stable")[:500]]
     return FamilyAudit(
-        family.name,
+        name,
         len(points),
         max(0.0, float(excess[worst])),
         max(0.0, relative),
@@ -204,7 +216,7 @@ def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
         scale,
         max(0.0, float(scaled[worst_scaled])),
         points[worst_scaled],
-        highest[apart(highest / family.domain.width, _APART)][:_PEAKS],
+        highest[apart(highest / domain.width, _APART)][:_PEAKS],
     )
 
 

@@ -8,7 +8,7 @@ every resource reads "use at most this", and every dual but that of an equality 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,12 +79,33 @@ class Batch:
             None if self.points is None else self.points[at], cut(self.point_fixed),
         )  # fmt: skip
 
+    def __getitem__(self, place: int) -> ProjectedArrival:
+        """One of the arrivals, for ``controller.step``."""
+        return ProjectedArrival(self, range(len(self))[place])
+
+    def __iter__(self) -> Iterator[ProjectedArrival]:
+        return (ProjectedArrival(self, place) for place in range(len(self)))
+
     def view(self, which: str) -> tuple[FloatArray, FloatArray]:
         """Use (B, K, R or M) and fixed use of the resources that a policy prices."""
         if which == PROJECTED:
             return self.usage, self.fixed
         assert self.points is not None
         return self.points, self.point_fixed
+
+
+class ProjectedArrival:
+    """One arrival of a batch; nothing is copied, so that a step costs its arithmetic only."""
+
+    __slots__ = ("batch", "place")
+
+    def __init__(self, batch: Batch, place: int) -> None:
+        self.batch, self.place = batch, place
+
+    @property
+    def alone(self) -> Batch:
+        """The same as a batch of one."""
+        return self.batch.part(slice(self.place, self.place + 1))
 
 
 class Evaluator:

@@ -265,6 +265,10 @@ class CompiledStages:
         prices = {family.name: self._price(number, dual, view) for number, family in enumerate(self.template.families)}
         return next(iter(prices.values())) if len(prices) == 1 else FamilyMap(prices)
 
+    def price_on(self, number: int, dual: FloatArray) -> Price:
+        """A dual of the test functions as the price of one family."""
+        return self._price(number, dual, PROJECTED)
+
     def _price(self, number: int, dual: FloatArray, view: str) -> Price:
         evaluator, family = self.evaluator, self.template.families[number]
         sense = 1.0 if self.template.maximize else -1.0

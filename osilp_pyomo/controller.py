@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.arrivals import whole_number
-from osilp_pyomo.batches import POINTS, PROJECTED, Batch
+from osilp_pyomo.batches import POINTS, PROJECTED, Batch, ProjectedArrival
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.domains import FloatArray, on_points
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
@@ -130,11 +130,16 @@ class Controller:
     def step(self, row: Any = None, /, **theta: Any) -> Decision:
         """Decide an arrival, learn from it, and move on.
 
-        Its data come as keywords (``step(value=0.8, place=0.4)``), or as a mapping or Series.
+        Its data come as keywords (``step(value=0.8, place=0.4)``), as a mapping or Series, or as one of the arrivals
+        that ``program.project(frame)`` has projected, which is fastest.
         """
-        batch = self._one(row, theta)
+        place = 0
+        if row.__class__ is ProjectedArrival:
+            batch, place = self._projected(row, theta)
+        else:
+            batch = self._one(row, theta)
         if self._loop.steps_single and self._plain:
-            x, wanted, reason, reward = self._loop.step(self._live, batch)
+            x, wanted, reason, reward = self._loop.step(self._live, batch, place)
             return Decision(x, wanted, REASONS[reason], reward, self._live.t)
         outcome, rewards = self._live_run(batch)
         return self._decision(outcome, float(rewards[0]), self._live.t)
@@ -320,8 +325,30 @@ class Controller:
         self._check(batch)
         return batch
 
+    def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
+        """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""
+        if theta:
+            raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
+        self._refuse_beyond(1)
+        if self._loop.steps_single and self._plain:
+            if arrival.batch.points is None:
+                self._refuse_without_points()
+            return arrival.batch, arrival.place
+        batch = arrival.alone
+        self._check(batch)
+        return batch, 0
+
+    def _refuse_without_points(self) -> None:
+        if self.guard == "pointwise" or self.policy.view == POINTS:
+            raise OptionError(
+                "Projected arrivals do not say what they use at single points; use guard='projected' or 'none' and a "
+                "policy on test functions, or give the data themselves."
+            )
+
     def _check(self, batch: Batch) -> None:
         """Refuse arrivals that the guard could not protect from."""
+        if batch.points is None:
+            self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import pickle
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from functools import lru_cache
-from typing import Any
 
 from osilp_pyomo.errors import ExecutorError, OptionError
+from osilp_pyomo.pools import given, processes
 from osilp_pyomo.trials import Job, Plan, Records, run_trial
-
-# The plan of this process, where it was started for one study.
-_plan: Plan | None = None
-
-
-def check_executor(executor: Any) -> None:
-    """Refuse what is no way to run trials."""
-    if executor is None or isinstance(executor, Executor):
-        return
-    if isinstance(executor, bool) or not isinstance(executor, int) or executor < 1:
-        raise OptionError(
-            "compare: executor must be None (one trial after the other), a number of processes >= 1, or an executor of "
-            f"concurrent.futures such as dask.distributed.Client().get_executor() (got {executor!r})."
-        )
 
 
 def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) -> Iterator[tuple[Job, Records]]:
@@ -43,28 +24,6 @@ def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) ->
         return
     with processes(min(executor, max(1, len(jobs))), packed) as pool:
         yield from _finished({pool.submit(_run_here, job): job for job in jobs})
-
-
-@contextmanager
-def processes(workers: int, packed: bytes | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Processes that studies can share, or that all have the packed plan of one; they end at once when it is left.
-
-    Threads of HiGHS and BLAS do not survive a fork, so processes are started afresh. A trial that was cut off is run
-    again by whoever goes on with its study.
-    """
-    context = multiprocessing.get_context("spawn")
-    # Nobody ever writes into this pipe: its end is read when this process closes it, or is no more.
-    over, lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _begin_process, (packed, over))
-    try:
-        yield pool
-    except BaseException:
-        lifeline.close()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        lifeline.close()
-        over.close()
 
 
 def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:
@@ -103,19 +62,5 @@ def _unpack_and_run(packed: bytes, job: Job) -> Records:
     return run_trial(_unpacked(packed), job)
 
 
-def _begin_process(packed: bytes | None, over: Any) -> None:
-    """Settle a process of a study: it takes no interrupts of its own, and ends with its parent or the study."""
-    global _plan
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_after, args=(over,), daemon=True).start()
-    _plan = None if packed is None else pickle.loads(packed)
-
-
-def _end_after(over: Any) -> None:
-    over.poll(None)
-    os._exit(1)
-
-
 def _run_here(job: Job) -> Records:
-    assert _plan is not None
-    return run_trial(_plan, job)
+    return run_trial(_unpacked(given()), job)

@@ -58,7 +58,7 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
     def spread(values: FloatArray) -> FloatArray:
         return values.reshape(len(merged.counts), -1)[which].ravel()
 
-    shares = answer.values.to_numpy() / np.repeat(merged.counts, len(template.decisions))
+    shares = result.values.to_numpy() / np.repeat(merged.counts, len(template.decisions))
     duals, costs = answer.duals, answer.reduced_costs
     if duals is not None:
         over_all, own = np.split(duals.to_numpy(), [len(template.rows)])

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, Batch, Evaluator
+from osilp_pyomo.chunks import as_chunks, is_chunked
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.convex_offline import solve_convex
@@ -20,6 +22,8 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.laying import lay_out
+from osilp_pyomo.long_replay import replay_chunks
+from osilp_pyomo.long_solve import solve_chunks
 from osilp_pyomo.merging import merge_equal, share_out
 from osilp_pyomo.methods import by_exchange, by_grid, by_projection
 from osilp_pyomo.policies import Policy
@@ -159,9 +163,10 @@ class OnlineProgram(CompiledStages):
         null: Any = None,
         warm_start: Any = None,
         seed: int = 0,
+        write: Any = None,
         progress: bool = True,
-    ) -> Run:
-        """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, or projected ones.
+    ) -> Any:
+        """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, projected ones, or chunks.
 
         The decisions are those of single steps. Arrivals are evaluated and projected in blocks; the horizon is the
         program's, so that fewer arrivals are the beginning of a run.
@@ -170,13 +175,24 @@ class OnlineProgram(CompiledStages):
         ----------
         policy, guard, null, warm_start, seed
             As in :meth:`controller`.
-        data : DataFrame, or what :meth:`project` gave, optional
+        data : DataFrame, what :meth:`project` gave, path, Chunks or iterator of DataFrames, optional
+            The model's own arrivals if not given. Those of files and iterators are read and forgotten chunk by chunk.
         profiles : dict, optional
             Curves of Profiles, one array (arrivals, points) each.
+        write : path, optional
+            A .parquet or .csv file for the decisions of arrivals in chunks.
         progress : bool
             Show a progress bar on a terminal when it takes more than two seconds.
+
+        Returns
+        -------
+        Run, or LongRun for arrivals in chunks
         """
         started = time.perf_counter()
+        if is_chunked(data) or write is not None:
+            self._refuse_beside_chunks("replay", data, profiles)
+            controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+            return replay_chunks(self, controller, as_chunks(data), write, progress)
         projected = data if isinstance(data, Batch) else None
         arrivals = self.arrivals(data, profiles) if projected is None else projected.arrivals
         if not len(arrivals):
@@ -210,6 +226,13 @@ class OnlineProgram(CompiledStages):
             self.evaluator, controller, arrivals, frames, np.concatenate(reasons), np.concatenate(rewards),
             time.perf_counter() - started, projected is not None,
         )  # fmt: skip
+
+    def _refuse_beside_chunks(self, what: str, data: Any, profiles: Any) -> None:
+        if data is None or isinstance(data, Batch) or profiles is not None:
+            raise OptionError(
+                f"{what}: arrivals in chunks come as a path, Chunks or DataFrames whose columns hold everything; leave "
+                "profiles= and write= out for others."
+            )
 
     def _refuse_projected(self, policy: Policy, guard: str | None, null: Any) -> None:
         if policy.view == POINTS or guard == "pointwise":
@@ -258,14 +281,18 @@ class OnlineProgram(CompiledStages):
         tolerance: float = 1e-9,
         time_limit: float | None = None,
         solver: str = AUTO,
+        write: Any = None,
+        cache: Any = None,
+        executor: Any = None,
         progress: bool = True,
     ) -> Result:
         """The offline optimum of arrivals, all known at once, without building a Pyomo model of them.
 
         Parameters
         ----------
-        data : DataFrame, optional
-            Arrivals; the model's own if not given.
+        data : DataFrame, path, Chunks or iterator of DataFrames, optional
+            Arrivals; the model's own if not given. "projected" sweeps those of files and iterators chunk by chunk, and
+            never holds them in memory together; the other methods read them all.
         method : "exchange", "discretized" or "projected"
             R*_T, exact over the continuum; R*_m, at the points of the program's grid, or R*_Phi, on its test
             functions, which are bounds. Convex stages know no "discretized".
@@ -273,6 +300,13 @@ class OnlineProgram(CompiledStages):
             Curves of Profiles.
         tolerance, time_limit, solver, progress
             As in :func:`osilp_pyomo.solve`.
+        write : path, optional
+            A .parquet or .csv file for the decisions of arrivals in chunks.
+        cache : path, optional
+            A folder for column blocks of arrivals in chunks, which stay there and serve again while program and files
+            are the same; on a cluster one that all workers see. A temporary one if not given.
+        executor : int, Executor or dask client, optional
+            Where passes over chunks run: in so many processes, on any executor of concurrent.futures, or on a cluster.
 
         Returns
         -------
@@ -284,6 +318,19 @@ class OnlineProgram(CompiledStages):
         if method not in OFFLINE:
             raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
         check_solver(solver, "solve_offline")
+        if is_chunked(data):
+            self._refuse_beside_chunks("solve_offline", data, profiles)
+            if method == "projected":
+                return solve_chunks(
+                    self, as_chunks(data), write=write, cache=cache, executor=executor, time_limit=time_limit,
+                    progress=progress,
+                )  # fmt: skip
+            data = pd.concat(list(as_chunks(data).frames(self.intake.columns)))
+        for name, value in (("write", write), ("cache", cache), ("executor", executor)):
+            if value is not None:
+                raise OptionError(
+                    f"solve_offline: {name}= is for method='projected' with arrivals in chunks, such as a path."
+                )
         arrivals = self.arrivals(data, profiles)
         if not len(arrivals):
             raise DataError("solve_offline: there are no arrivals.")

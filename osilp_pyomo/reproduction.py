@@ -22,9 +22,9 @@ from scipy.optimize import linprog
 from osilp_pyomo.bases import RBF
 from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.executors import processes
 from osilp_pyomo.online import compile_online
 from osilp_pyomo.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
+from osilp_pyomo.pools import processes
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.program import OnlineProgram

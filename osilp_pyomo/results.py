@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -69,7 +70,7 @@ class FamilyMap(Mapping[str, T], Generic[T]):
 class Answer:
     """The point of a :class:`Result` that has one; see there for what each part means."""
 
-    values: pd.Series
+    values: pd.Series | None
     audit: Audit
     violation: FamilyMap[float]
     relative_violation: FamilyMap[float]
@@ -109,6 +110,8 @@ class Result:
         For each family how exchange found its most violated row: in "closed form", by a "linear program", a "convex
         program" or "enumeration", for "concave rows" by a local search that is global, all of them exact; or by a
         "search", which sees what a scan and climbs from its peaks can see.
+    written : Path or None
+        Where the decisions of arrivals in chunks were written.
     """
 
     method: str
@@ -123,6 +126,7 @@ class Result:
     routes: Mapping[str, str]
     answer: Answer | None
     separation: Mapping[str, str] = field(default_factory=dict)
+    written: Path | None = None
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -143,7 +147,13 @@ class Result:
     @property
     def values(self) -> pd.Series:
         """Value of each variable, by name."""
-        return self._answer("values").values
+        return self._kept(self._answer("values").values, "values")
+
+    def _kept(self, part: pd.Series | None, name: str) -> pd.Series:
+        if part is None:
+            where = "give write= a file for the decisions" if self.written is None else f"read '{self.written}'"
+            raise NoSolutionError(f"The result of arrivals in chunks holds no {name} in memory; {where}.")
+        return part
 
     @property
     def price(self) -> Any:
@@ -164,6 +174,8 @@ class Result:
     @property
     def reduced_costs(self) -> pd.Series:
         """Reduced cost of each variable, by name."""
+        if self.answer is not None and self.answer.values is None:
+            return self._kept(None, "reduced costs")
         return self._dual_part("reduced_costs")
 
     @property
@@ -228,10 +240,10 @@ class Result:
 
     def load(self, model: Any) -> None:
         """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""
-        found = self._answer("values")
+        found, values = self._answer("values"), self.values
         root = model.model()
-        variables = [root.find_component(name) for name in found.values.index]
-        for name, variable in zip(found.values.index, variables, strict=True):
+        variables = [root.find_component(name) for name in values.index]
+        for name, variable in zip(values.index, variables, strict=True):
             if variable is None:
                 raise ModelError(
                     f"The model has no variable '{name}'; load the result into the model it was solved for."
@@ -242,7 +254,7 @@ class Result:
     def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
         """Load into the components themselves, in the order of ``values`` and ``duals``."""
         found = self._answer("values")
-        for variable, value in zip(variables, found.values.tolist(), strict=True):
+        for variable, value in zip(variables, self.values.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
             variable.stale = False
         for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):

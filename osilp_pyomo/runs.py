@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,15 @@ class RowUse:
         return self.overrun / len(self.excess)
 
 
-class Run:
-    """What a policy did with many arrivals.
+class RunSummary:
+    """What is known of a run however long it was; what :class:`Run` and :class:`LongRun` share.
 
     Attributes
     ----------
-    decisions : Series, or DataFrame for several variables
-        On the index of the data; ``wanted`` is what the prices asked for.
-    reasons, rewards : Series
-        Why ("priced", "tie", "guard", "null") and what each decision earned.
     objective : float
         The model's objective at the decisions.
+    counts : dict
+        How many decisions have each reason.
     price
         The last price, a measure on the index.
     remaining : Series
@@ -84,36 +83,17 @@ class Run:
     """
 
     def __init__(
-        self,
-        evaluator: Evaluator,
-        controller: Controller,
-        arrivals: Arrivals,
-        frames: tuple[pd.DataFrame, pd.DataFrame],
-        reasons: FloatArray,
-        rewards: FloatArray,
-        seconds: float,
-        projected: bool,
+        self, evaluator: Evaluator, controller: Controller, earned: float, reasons: Any, seconds: float, projected: bool
     ) -> None:
-        template, index = evaluator.template, arrivals.index
-        self._evaluator, self._arrivals, self._projected = evaluator, arrivals, projected
-        self._taken = frames[0].to_numpy()
+        self._evaluator, self._projected = evaluator, projected
         self._point_remaining, self._remaining = controller.point_remaining, controller.projected_remaining
-        single = len(template.decisions) == 1 and not template.decisions[0].key
-        self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
-        self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
-        self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
-        self.rewards = pd.Series(rewards, index=index, name="reward")
-        self.objective = float(rewards.sum()) + template.offset
-        self.sense = "maximize" if template.maximize else "minimize"
+        self.objective = earned + evaluator.template.offset
+        self.sense = "maximize" if evaluator.template.maximize else "minimize"
+        self.counts = {reason: int(count) for reason, count in zip(REASONS, reasons, strict=True) if count}
         self.policy, self.guard = repr(controller.policy), controller.guard
         self.price, self.remaining = controller.price, controller.remaining
         self.dual = controller.dual
         self.seconds = seconds
-
-    @property
-    def decided(self) -> FloatArray:
-        """The decisions as numbers (T, n)."""
-        return self._taken
 
     @property
     def projected_remaining(self) -> FloatArray:
@@ -166,12 +146,6 @@ class Run:
     def worst_index(self) -> Any:
         """Where a row is overrun most, or comes nearest to it."""
         return self._by_row("worst_index")
-
-    @cached_property
-    def violation_between(self) -> Any:
-        """Largest overrun on points other than those of the grid, which no guard looked at; found when asked for."""
-        (found,) = violations_between(self._evaluator, self._arrivals, [self._taken])
-        return next(iter(found.values())) if len(found) == 1 else FamilyMap(found)
 
     @cached_property
     def test_violation(self) -> float:
@@ -227,10 +201,9 @@ class Run:
         return Regret(value, value / size if size > 0 else np.nan, BENCHMARKS[benchmark.method])
 
     def __str__(self) -> str:
-        counts = self.reasons.value_counts()
-        told = ", ".join(f"{counts[reason]} {reason}" for reason in REASONS if reason in counts)
+        told = ", ".join(f"{count} {reason}" for reason, count in self.counts.items())
         lines = [
-            f"{self.policy}, guard {self.guard}: {len(self.reasons)} arrivals in {self.seconds:.2f} s",
+            f"{self.policy}, guard {self.guard}: {sum(self.counts.values())} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",
             f"  decisions  {told}",
         ]
@@ -246,6 +219,92 @@ class Run:
                 f"             {self.test_violation:.3g} against the span of the test functions (the paper's v)"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Run(RunSummary):
+    """What a policy did with many arrivals.
+
+    Attributes
+    ----------
+    decisions : Series, or DataFrame for several variables
+        On the index of the data; ``wanted`` is what the prices asked for.
+    reasons, rewards : Series
+        Why ("priced", "tie", "guard", "null") and what each decision earned.
+    objective : float
+        The model's objective at the decisions.
+    price
+        The last price, a measure on the index.
+    remaining : Series
+        What is left of each resource against its test function.
+    policy, guard, seconds
+        What was run, and how long it took.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        arrivals: Arrivals,
+        frames: tuple[pd.DataFrame, pd.DataFrame],
+        reasons: FloatArray,
+        rewards: FloatArray,
+        seconds: float,
+        projected: bool,
+    ) -> None:
+        told = np.bincount(reasons.astype(int), minlength=len(REASONS))
+        super().__init__(evaluator, controller, float(rewards.sum()), told, seconds, projected)
+        template, index = evaluator.template, arrivals.index
+        self._arrivals, self._taken = arrivals, frames[0].to_numpy()
+        single = len(template.decisions) == 1 and not template.decisions[0].key
+        self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
+        self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
+        self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
+        self.rewards = pd.Series(rewards, index=index, name="reward")
+
+    @property
+    def decided(self) -> FloatArray:
+        """The decisions as numbers (T, n)."""
+        return self._taken
+
+    @cached_property
+    def violation_between(self) -> Any:
+        """Largest overrun on points other than those of the grid, which no guard looked at; found when asked for."""
+        (found,) = violations_between(self._evaluator, self._arrivals, [self._taken])
+        return next(iter(found.values())) if len(found) == 1 else FamilyMap(found)
+
+
+class LongRun(RunSummary):
+    """What a policy did with arrivals that came in chunks; decisions are in a file, not in memory.
+
+    Attributes
+    ----------
+    arrivals : int
+        How many came.
+    written : Path or None
+        The file with all decisions, their reasons and rewards, if one was asked for; read it by ``pandas``, or in
+        chunks by ``Chunks(run.written)``.
+    objective, counts, price, remaining, policy, guard, seconds
+        As in :class:`Run`.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        earned: float,
+        reasons: Any,
+        seconds: float,
+        written: Path | None,
+    ) -> None:
+        super().__init__(evaluator, controller, earned, reasons, seconds, False)
+        self.arrivals = int(np.sum(reasons))
+        self.written = written
+
+    def __str__(self) -> str:
+        kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
+        return f"{super().__str__()}\n  each one   {kept}"
 
     __repr__ = __str__
 

@@ -99,6 +99,7 @@ class StageLoop:
         self.steps_single = self._runs_single and not self._evaluator.has_fixed
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
+        self._no_points = np.empty((0, 1, self._evaluator.point_resources))
 
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""
@@ -246,13 +247,20 @@ class StageLoop:
         left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
         return np.where(unseen, self.policy.share(left), 1.0)
 
-    def step(self, live: Live, batch: Batch) -> tuple[float, float, int, float]:
+    def step(self, live: Live, batch: Batch, place: int = 0) -> tuple[float, float, int, float]:
         """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
         rules, state = self._rules(live), live.state
         setting, (wanted, taken, reasons) = rules.setting, self._written
-        assert batch.points is not None
-        usage, own, own_slack = batch.usage, live.remaining, rules.slack
-        others, other, other_slack = batch.points, live.point_remaining, rules.point_slack
+        rewards, usage, points, lower, upper = batch.rewards, batch.usage, batch.points, batch.lower, batch.upper
+        if len(rewards) > 1:
+            at = slice(place, place + 1)
+            rewards, usage, lower, upper = rewards[at], usage[at], lower[at], upper[at]
+            points = points if points is None else points[at]
+        own, own_slack = live.remaining, rules.slack
+        others, other, other_slack = points, live.point_remaining, rules.point_slack
+        if others is None:
+            # Projected arrivals: what they use at points is not known, nor asked for by a guard.
+            others = self._no_points
         if self.policy.view == POINTS:
             usage, own, own_slack, others, other, other_slack = others, other, other_slack, usage, own, own_slack
         guard = kernels.NO_GUARD
@@ -260,13 +268,13 @@ class StageLoop:
             same = (self.guard == PROJECTED) == (self.policy.view == PROJECTED)
             guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
         run_single(
-            rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, batch.rewards, usage,
-            batch.lower, batch.upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other,
+            rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
+            lower, upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other,
             state["dual"], state["numbers"], wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
         x = taken.item()
-        reward = x * batch.rewards.item() + batch.earned.item()
+        reward = x * rewards.item() + batch.earned.item(place)
         reward = reward if self.program.template.maximize else -reward
         live.earned += reward
         return x, wanted.item(), int(reasons.item()), reward

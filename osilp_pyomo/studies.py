@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from osilp_pyomo.displays import study_figure
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError, warn_user
-from osilp_pyomo.executors import check_executor, run_all
+from osilp_pyomo.executors import run_all
 from osilp_pyomo.measures import Measure, measures_for, summarize, written
 from osilp_pyomo.plans import make_plan, settings_of
 from osilp_pyomo.policies import Policy
+from osilp_pyomo.pools import as_executor
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.progress import bar
 from osilp_pyomo.report import drawn_text, study_page
@@ -244,7 +244,7 @@ def compare(
     benchmarks: Sequence[str] = ("exchange", "projected"),
     budget: str = "per_arrival",
     seed: int = 0,
-    executor: Executor | int | None = None,
+    executor: Any = None,
     progress: bool = True,
     *,
     profiles: Mapping[str, Any] | None = None,
@@ -283,7 +283,8 @@ def compare(
     seed : int
         The same seed gives the same numbers, wherever trials run.
     executor : int or Executor, optional
-        A number of processes, or any executor of concurrent.futures; one trial after the other if not given.
+        A number of processes, any executor of concurrent.futures, or a client of dask; one trial after the other if
+        not given.
     progress : bool
         Show a progress bar on a terminal when it takes more than two seconds.
     path : folder, optional
@@ -325,7 +326,7 @@ def compare(
         program, policies, data=data, profiles=profiles, trials=trials, order=order, sampler=sampler, horizons=horizons,
         grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
     )  # fmt: skip
-    check_executor(executor)
+    executor = as_executor(executor, "compare")
     trials, folder = int(trials), None if path is None else _folder(path)
     settings = settings_of(plan, trials, digest=folder is not None)
     tables = {name: pd.DataFrame() for name in FRAMES} if folder is None else _begin(folder, settings)

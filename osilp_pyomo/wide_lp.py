@@ -45,8 +45,9 @@ Mapper = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
 class WideAnswer:
     """How a wide LP ended: its dual (q,), the objective of the decisions and the bound that the dual proves.
 
-    ``x`` gives the decisions of a block by its number; ``gathered`` says how many columns the last LP was chosen from,
-    ``passes`` how often all columns were looked at.
+    ``near`` holds the decisions of the columns near the threshold, block by block, from which ``decisions`` finds all
+    of a block; ``left`` is what they leave of the budget (q,). ``gathered`` says how many columns the last LP was
+    chosen from, ``passes`` how often all columns were looked at.
     """
 
     status: str
@@ -55,6 +56,7 @@ class WideAnswer:
     dual: FloatArray | None = None
     threshold: Threshold | None = None
     near: tuple[FloatArray, ...] = ()
+    left: FloatArray | None = None
     gathered: int = 0
     passes: int = 0
 
@@ -121,7 +123,8 @@ def solve_wide(
                 bound = float(budget @ answer.dual) + sum(part for _, part in seen)
                 split = np.cumsum([len(each.places) for each in found])[:-1]
                 own = tuple(np.split(answer.x, split))
-                return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, len(near), passes)
+                rest = left - answer.x @ near.matrix
+                return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
             threshold = Threshold(answer.dual, anchors(answer.dual), _WIDER * threshold.width)
         elif everything:
             return WideAnswer(status, passes=passes)

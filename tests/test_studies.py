@@ -680,7 +680,7 @@ REFUSED = [
      "compare: there are 2 arrivals, and the program expects 20; say how many a trial has by horizons=[2] (budget= says "
      "whether limits follow), or draw with replacement by order='iid'."),
     ({"executor": 0}, OptionError,
-     "compare: executor must be None (one trial after the other), a number of processes >= 1, or an executor of "
+     "compare: executor must be None (one after the other), a number of processes >= 1, or an executor of "
      "concurrent.futures such as dask.distributed.Client().get_executor() (got 0)."),
     ({"sampler": few_requests}, DataError,
      "compare: sampler(rng, horizon) gave 5 arrivals where 20 were asked for; draw as many as the horizon, or let "

@@ -1,0 +1,159 @@
+"""Column blocks on disk: chunks of arrivals, projected once and swept as often as a solver needs.
+
+A block is one file of numbers, mapped into memory while it is looked at, and one with the data of its arrivals. Both
+are written at once or not at all. Blocks of files keep their names from run to run, so that a folder given by the user
+is filled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.chunks import ParquetPart
+from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import DataError, SavedStateError
+from osilp_pyomo.saving import write_at_once
+from osilp_pyomo.templates import Arrivals
+
+# Numbers of a column before those of its rows: value, lower and upper bound.
+_BEFORE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FileBlock:
+    """Columns of some arrivals on disk; what they use and earn whatever is decided stands beside them."""
+
+    path: str
+    columns: int
+    arrivals: int
+    first: int
+    fixed: FloatArray
+    earned: float
+
+    def __len__(self) -> int:
+        return self.columns
+
+    def load(self) -> Columns:
+        """The columns, as a map of the file."""
+        try:
+            numbers = np.asarray(np.load(self.path, mmap_mode="r"))
+        except (OSError, ValueError) as error:
+            raise SavedStateError(
+                f"The block '{self.path}' cannot be read any more ({type(error).__name__}: {error})."
+            ) from None
+        return Columns(numbers[:, 0], numbers[:, _BEFORE:], numbers[:, 1], numbers[:, 2])
+
+    def data(self, program: CompiledStages) -> Arrivals:
+        """The data of its arrivals."""
+        values: list[Any] = []
+        with np.load(_data_path(Path(self.path)), allow_pickle=False) as saved:
+            for number, field in enumerate(program.template.fields):
+                array = saved[f"f{number}"]
+                form = field.curve
+                if form is None:
+                    values.append(array)
+                else:
+                    assert form.knots is not None
+                    values.append(CurveStack.of_arrays(str(field.label), form.knots, array, form.kind, form.outside))
+        return Arrivals(tuple(values), pd.RangeIndex(self.first, self.first + self.arrivals))
+
+
+@dataclass(frozen=True)
+class BlockMaker:
+    """Projects chunks of arrivals into blocks in a folder; it can be sent to where the chunks are read."""
+
+    packed: bytes
+    folder: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, program: CompiledStages, folder: Path) -> BlockMaker:
+        """That of a program."""
+        return cls(pickle.dumps(program), str(folder), program.fingerprint)
+
+    def __call__(self, part: ParquetPart) -> FileBlock:
+        """The block of a part of a file; one that is there already is taken as it is."""
+        digest = hashlib.sha256(repr((self.fingerprint, part)).encode()).hexdigest()[:24]
+        path = Path(self.folder) / f"{digest}.npy"
+        known = self._known(path, part.first)
+        if known is not None:
+            return known
+        program = self.program
+        return self.write(program.arrivals(part.read(program.intake.columns)), path, part.first)
+
+    @property
+    def program(self) -> CompiledStages:
+        """The program."""
+        return _unpacked(self.packed)
+
+    def write(self, arrivals: Arrivals, path: Path, first: int) -> FileBlock:
+        """Project arrivals and write their block."""
+        batch = self.program.evaluator.batch(arrivals, keep_points=False)
+        count, functions = batch.rewards.shape
+        numbers = np.empty((count * functions, _BEFORE + batch.usage.shape[2]))
+        numbers[:, 0] = batch.rewards.ravel()
+        numbers[:, 1], numbers[:, 2] = batch.lower.ravel(), batch.upper.ravel()
+        numbers[:, _BEFORE:] = batch.usage.reshape(count * functions, -1)
+        fixed = batch.fixed.sum(axis=0) if len(batch.fixed) else np.zeros(batch.usage.shape[2])
+        earned = float(batch.earned.sum())
+        _save(_data_path(path), {"fixed": fixed, "earned": np.array(earned), **_arrays(arrivals)})
+        write_at_once(path, lambda temporary: _save_array(temporary, numbers))
+        return FileBlock(str(path), len(numbers), count, first, fixed, earned)
+
+    def _known(self, path: Path, first: int) -> FileBlock | None:
+        """The block that is there already; None where there is none that can be read."""
+        try:
+            numbers = np.load(path, mmap_mode="r")
+            with np.load(_data_path(path), allow_pickle=False) as saved:
+                fixed, earned = saved["fixed"], float(saved["earned"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+        width = len(self.program.template.decisions)
+        return FileBlock(str(path), len(numbers), len(numbers) // width, first, fixed, earned)
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> CompiledStages:
+    return pickle.loads(packed)
+
+
+def _arrays(arrivals: Arrivals) -> dict[str, FloatArray]:
+    found: dict[str, FloatArray] = {}
+    for number, value in enumerate(arrivals.values):
+        array = value.array if isinstance(value, CurveStack) else value
+        if array is None:
+            raise DataError(
+                "Arrivals in chunks: curves that are functions, or tables on points of their own, cannot be kept on "
+                "disk; give them as values at the Profile's points."
+            )
+        found[f"f{number}"] = array
+    return found
+
+
+def _data_path(path: Path) -> Path:
+    return path.with_suffix(".data.npz")
+
+
+def _save(path: Path, arrays: dict[str, FloatArray]) -> None:
+    def write(temporary: Path) -> None:
+        with open(temporary, "wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_at_once(path, write)
+
+
+def _save_array(path: Path, numbers: FloatArray) -> None:
+    with open(path, "wb") as file:
+        np.save(file, numbers, allow_pickle=False)

@@ -1,0 +1,217 @@
+"""Arrivals in chunks: files and streams of frames, read part by part, so that they need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from osilp_pyomo.errors import DataError, MissingPackageError, OptionError
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz")
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Some row groups of a Parquet file: what a worker reads by itself; ``version`` tells the file from a later one."""
+
+    path: str
+    groups: tuple[int, ...]
+    first: int
+    count: int
+    version: tuple[int, int]
+
+    def read(self, renamed: Mapping[str, Any]) -> pd.DataFrame:
+        """Its rows; only columns that are asked for, under other names."""
+        from pyarrow import parquet  # type: ignore[import-untyped]
+
+        with parquet.ParquetFile(self.path) as file:
+            table = file.read_row_groups(list(self.groups), columns=_known(file.schema_arrow.names, renamed))
+        return _named(table.to_pandas(ignore_metadata=True), renamed, self.first)
+
+
+class Chunks:
+    """Arrivals that are read in chunks, in their order.
+
+    Parameters
+    ----------
+    source : path, list of paths, iterable of DataFrames, or function that gives one
+        A Parquet or CSV file, a folder of such files (in the order of their names), several of them, or frames. A
+        plain iterator can be read once; a function without arguments that gives a new one can be read again and again.
+    rows : int
+        Rows read at a time, at most; of a Parquet file at least one row group where processes read by themselves.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> halves = [pd.DataFrame({"value": [0.5, 0.7]}), pd.DataFrame({"value": [0.1]})]
+    >>> [len(frame) for frame in Chunks(halves).frames()]
+    [2, 1]
+    """
+
+    def __init__(self, source: Any, rows: int = 100_000) -> None:
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise OptionError(f"Chunks: rows must be a whole number >= 1 (got {rows!r}).")
+        self.rows = rows
+        self._paths: list[Path] | None = None
+        self._frames: Callable[[], Iterable[Any]] | None = None
+        if isinstance(source, pd.DataFrame):
+            source = [source]
+        if isinstance(source, str | Path):
+            self._paths = _files(Path(source))
+        elif isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
+            self._paths = [path for each in source for path in _files(Path(each))]
+        elif callable(source):
+            self._frames = source
+        elif isinstance(source, Iterable):
+            self._frames = lambda: source
+        else:
+            raise DataError(
+                "Chunks: the source must be a path, a list of paths, an iterable of DataFrames, or a function that "
+                f"gives one (got {type(source).__name__})."
+            )
+
+    @property
+    def count(self) -> int | None:
+        """How many arrivals there are, where files say so without being read."""
+        if self._paths is None or any(not _is_parquet(path) for path in self._paths):
+            return None
+        return sum(part.count for part in self.parts() or ())
+
+    def parts(self) -> list[ParquetPart] | None:
+        """Parts that can be read by themselves and in any order; None where reading goes from the first to the last."""
+        if self._paths is None or any(not _is_parquet(path) for path in self._paths):
+            return None
+        found: list[ParquetPart] = []
+        first = 0
+        for path in self._paths:
+            with _opened(path) as file:
+                sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+            status = path.stat()
+            version = (status.st_size, status.st_mtime_ns)
+            groups: list[int] = []
+            held = 0
+            for number, size in enumerate(sizes):
+                if groups and held + size > self.rows:
+                    found.append(ParquetPart(str(path), tuple(groups), first, held, version))
+                    first, groups, held = first + held, [], 0
+                groups.append(number)
+                held += size
+            if held:
+                found.append(ParquetPart(str(path), tuple(groups), first, held, version))
+                first += held
+        return found
+
+    def frames(self, renamed: Mapping[str, Any] | None = None) -> Iterator[pd.DataFrame]:
+        """The chunks as frames; of files only the columns in ``renamed``, under their new names, if given."""
+        first = 0
+        for frame in self._read({} if renamed is None else renamed):
+            if not isinstance(frame, pd.DataFrame):
+                raise DataError(f"Chunks: every chunk must be a DataFrame (got {type(frame).__name__}).")
+            for start in range(0, len(frame), self.rows):
+                part = frame.iloc[start : start + self.rows]
+                if self._paths is not None:
+                    part = part.set_axis(pd.RangeIndex(first, first + len(part)), axis=0)
+                first += len(part)
+                yield part
+
+    def _read(self, renamed: Mapping[str, Any]) -> Iterator[Any]:
+        if self._frames is not None:
+            source = self._frames()
+            if not isinstance(source, Iterable):
+                raise DataError(f"Chunks: the function must give DataFrames (got {type(source).__name__}).")
+            yield from source
+            return
+        for path in self._paths or ():
+            read = _read_parquet if _is_parquet(path) else _read_csv
+            yield from read(path, renamed, self.rows)
+
+
+def is_chunked(data: Any) -> bool:
+    """Whether arrivals come in chunks rather than as one frame."""
+    if isinstance(data, Chunks | str | Path):
+        return True
+    if data is None or isinstance(data, pd.DataFrame | Mapping):
+        return False
+    if isinstance(data, Sequence):
+        return bool(data) and all(isinstance(each, pd.DataFrame | str | Path) for each in data)
+    return isinstance(data, Iterator) or (callable(data) and not isinstance(data, type))
+
+
+def as_chunks(data: Any) -> Chunks:
+    """Arrivals as chunks, whatever they came as."""
+    return data if isinstance(data, Chunks) else Chunks(data)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(each for each in path.iterdir() if _is_parquet(each) or _is_csv(each))
+        if not found:
+            raise DataError(f"Arrivals: the folder '{path}' holds no Parquet or CSV files.")
+        return found
+    if not path.exists():
+        raise DataError(f"Arrivals: there is no file '{path}'.")
+    if not _is_parquet(path) and not _is_csv(path):
+        raise DataError(f"Arrivals: '{path}' must be a .parquet or .csv file, or a folder of them.")
+    return [path]
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith(_PARQUET)
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().endswith(_CSV)
+
+
+def _opened(path: Path) -> Any:
+    require_parquet(f"reading '{path}'")
+    from pyarrow import ArrowInvalid, parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except ArrowInvalid as error:
+        raise DataError(f"Arrivals: '{path}' is no Parquet file ({error}).") from None
+
+
+def require_parquet(what: str) -> None:
+    """Refuse Parquet where pyarrow is missing."""
+    if find_spec("pyarrow") is None:
+        raise MissingPackageError(
+            f"{what} needs pyarrow, which is not installed; pip install 'osilp-pyomo[parquet]', or use CSV."
+        )
+
+
+def _read_parquet(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator[pd.DataFrame]:
+    with _opened(path) as file:
+        columns = _known(file.schema_arrow.names, renamed)
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
+            yield _named(batch.to_pandas(), renamed, 0)
+
+
+def _read_csv(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator[pd.DataFrame]:
+    try:
+        header = pd.read_csv(path, nrows=0)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise DataError(f"Arrivals: '{path}' is no CSV file ({error}).") from None
+    columns = _known(list(header.columns), renamed)
+    try:
+        with pd.read_csv(path, chunksize=rows, usecols=columns) as reader:
+            for frame in reader:
+                yield _named(frame, renamed, 0)
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise DataError(f"Arrivals: '{path}' cannot be read ({error}).") from None
+
+
+def _known(names: list[str], renamed: Mapping[str, Any]) -> list[str] | None:
+    return [name for name in names if name in renamed] if renamed else None
+
+
+def _named(frame: pd.DataFrame, renamed: Mapping[str, Any], first: int) -> pd.DataFrame:
+    frame.columns = pd.Index([renamed.get(name, name) for name in frame.columns], dtype=object, tupleize_cols=False)
+    return frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)

@@ -1,0 +1,333 @@
+"""The projected optimum of arrivals that come in chunks: the columns pass by, and never stand in memory together.
+
+One sweep over the data projects every chunk into a block of columns on disk. The wide LP needs a sample and a few
+passes over the blocks (``wide_lp.py``). A last sweep over the data looks at the decisions with code that did not
+compute them, and writes them where they are wanted. Each sweep is a map over chunks and a sum: here, in processes or on
+a cluster.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.audit import Audit, FamilyAudit, audit_points, look_from
+from osilp_pyomo.block_files import BlockMaker, FileBlock
+from osilp_pyomo.chunks import Chunks
+from osilp_pyomo.column_blocks import Threshold, decisions
+from osilp_pyomo.compiled import CompiledStages
+from osilp_pyomo.decision_files import Sink, write_decisions
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError, warn_user
+from osilp_pyomo.pools import mapper
+from osilp_pyomo.progress import bar
+from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
+from osilp_pyomo.wide_lp import WideAnswer, solve_wide
+
+# Coefficients that the last sweep evaluates: some five seconds; and points that it looks at, at least and at most.
+_COEFFICIENTS, _FEWEST, _MOST = 500_000_000, 101, 2_003
+# Arrivals of a block whose columns are computed once more, and what they may differ by.
+_LOOKED_AT, _SAME = 16, 1e-9
+# Numbers evaluated at a time in the last sweep.
+_TOGETHER = 2**20
+
+
+def solve_chunks(
+    program: CompiledStages,
+    chunks: Chunks,
+    *,
+    write: Any = None,
+    cache: Any = None,
+    executor: Any = None,
+    time_limit: float | None = None,
+    progress: bool = True,
+) -> Result:
+    """R*_Phi of arrivals in chunks.
+
+    Parameters
+    ----------
+    write : path, optional
+        A .parquet or .csv file for the decisions.
+    cache : path, optional
+        A folder for the column blocks, which stay there and serve again while program and files are the same; on a
+        cluster one that all workers see. A temporary one if not given.
+    executor : int, Executor or dask client, optional
+        Where passes over the chunks run.
+    """
+    _refuse_stages(program)
+    started = time.monotonic()
+    deadline = np.inf if time_limit is None else started + time_limit
+    with _folder(cache) as folder, mapper(executor, "solve_offline") as run:
+        blocks = _make_blocks(program, chunks, folder, run, progress)
+        fixed = sum((block.fixed for block in blocks), np.zeros(program.evaluator.resources))
+        evaluator = program.evaluator
+        answer = solve_wide(blocks, evaluator.total - fixed, evaluator.floor, run=run, deadline=deadline)
+        if answer.dual is None:
+            return _without_answer(program, answer, time.monotonic() - started)
+        settled = _Settling(program, folder, answer, blocks)
+        written = write_decisions(
+            write, program.template.decisions, lambda sink: settled.sweep(run, sink, write is not None, progress)
+        )
+        return settled.result(time.monotonic() - started, written)
+
+
+def _refuse_stages(program: CompiledStages) -> None:
+    template = program.template
+    wrong = None
+    if not template.linear:
+        wrong = "these stages are not linear"
+    elif template.integer.any():
+        wrong = "these decisions are whole numbers"
+    elif template.own_rows:
+        wrong = f"the stage's own row '{template.own_rows[0].name}' ties decisions together"
+    if wrong is not None:
+        raise OptionError(
+            f"solve_offline: arrivals in chunks are solved column by column, and {wrong}; give them as one DataFrame."
+        )
+
+
+@contextmanager
+def _folder(cache: Any) -> Iterator[Path]:
+    if cache is None:
+        with tempfile.TemporaryDirectory(prefix="osilp-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+        return
+    folder = Path(cache)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"cache=: '{folder}' cannot be a folder ({error}).") from None
+    yield folder
+
+
+def _make_blocks(
+    program: CompiledStages, chunks: Chunks, folder: Path, run: Callable[..., Any], progress: bool
+) -> list[FileBlock]:
+    """Project all chunks: where they can be read by themselves wherever that is done, else here one after the other."""
+    maker = BlockMaker.of(program, folder)
+    parts = chunks.parts()
+    blocks: list[FileBlock] = []
+    with bar(progress, total=chunks.count, desc="projecting", unit=" arrivals") as shown:
+        made = _made_in_order(program, maker, chunks, folder) if parts is None else run(maker, parts)
+        for block in made:
+            blocks.append(block)
+            shown.update(block.arrivals)
+    if not blocks:
+        raise DataError("solve_offline: there are no arrivals.")
+    return blocks
+
+
+def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, folder: Path) -> Iterator[FileBlock]:
+    # A stream has no name by which its blocks could be known again.
+    own = Path(tempfile.mkdtemp(prefix="stream-", dir=folder))
+    first = 0
+    for number, frame in enumerate(chunks.frames(program.intake.columns)):
+        if len(frame):
+            block = maker.write(program.arrivals(frame), own / f"{number:06d}.npy", first)
+            first += block.arrivals
+            yield block
+
+
+def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float) -> Result:
+    return Result(
+        "projected", answer.status, _sense(program), np.nan, np.nan, pd.DataFrame(), program.evaluator.resources, 0,
+        seconds, _routes(program), None,
+    )  # fmt: skip
+
+
+def _sense(program: CompiledStages) -> str:
+    return "maximize" if program.template.maximize else "minimize"
+
+
+def _routes(program: CompiledStages) -> dict[str, str]:
+    return {family.name: "traced" for family in program.template.families}
+
+
+# -- the last sweep --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What one block adds: use and absolute use of each family at points, use of ordinary rows, reward, decisions."""
+
+    activity: list[FloatArray]
+    size: list[FloatArray]
+    rows: FloatArray
+    reward: float
+    decisions: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Looks at the decisions of a block, from its data anew; can be sent to where the block is."""
+
+    maker: BlockMaker
+    threshold: Threshold
+    points: list[FloatArray]
+    keep: bool
+
+    def __call__(self, item: tuple[FileBlock, FloatArray]) -> _Seen:
+        block, near = item
+        program = self.maker.program
+        x = decisions(block, self.threshold, near).reshape(block.arrivals, -1)
+        arrivals = block.data(program)
+        self._refuse_changed(program, block, arrivals)
+        pairs = [
+            self._use(program, family, arrivals, x, points)
+            for family, points in zip(program.template.families, self.points, strict=True)
+        ]
+        template = program.template
+        totals = []
+        for row in template.rows:
+            coefficients, constants = template.numbers(row.terms, arrivals)
+            totals.append(float((coefficients * x).sum() + constants.sum()))
+        cost, earned = template.numbers(template.objective, arrivals)
+        reward = float((cost * x).sum() + earned.sum())
+        return _Seen(
+            [first for first, _ in pairs], [second for _, second in pairs], np.array(totals), reward,
+            x if self.keep else None,
+        )  # fmt: skip
+
+    def _refuse_changed(self, program: CompiledStages, block: FileBlock, arrivals: Arrivals) -> None:
+        """Compute some columns once more: blocks may have lain on a disk for long."""
+        some = np.unique(np.linspace(0, len(arrivals) - 1, _LOOKED_AT).astype(int))
+        batch = program.evaluator.batch(arrivals.taken(some), keep_points=False)
+        width = batch.rewards.shape[1]
+        places = (some[:, None] * width + np.arange(width)).ravel()
+        kept = block.load().taken(places)
+        fresh = batch.usage.reshape(len(places), -1)
+        size = np.abs(fresh).max(initial=0.0) + np.abs(kept.values).max(initial=0.0)
+        off = max(np.abs(kept.matrix - fresh).max(initial=0.0), np.abs(kept.values - batch.rewards.ravel()).max())
+        if not off <= _SAME * size:
+            raise SolverError(f"The block '{block.path}' does not hold the columns of its arrivals; empty the cache.")
+
+    @staticmethod
+    def _use(
+        program: CompiledStages, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        activity, size = np.zeros(len(points)), np.zeros(len(points))
+        step = max(1, _TOGETHER // max(1, len(points) * x.shape[1]))
+        fixed = any(term.function == CONSTANT for term in family.terms)
+        # Arrivals that get nothing use nothing, unless they do so whatever is decided.
+        taken = np.arange(len(x)) if fixed else np.flatnonzero(x.any(axis=1))
+        for start in range(0, len(taken), step):
+            places = taken[start : start + step]
+            use, constants = program.template.on_points(family, arrivals.taken(places), points)
+            own = x[places].ravel()
+            flat = use.reshape(len(own), -1)
+            activity += own @ flat
+            size += np.abs(own) @ np.abs(flat)
+            if constants is not None:
+                activity += constants.sum(axis=0)
+                size += np.abs(constants).sum(axis=0)
+        return activity, size
+
+
+class _Settling:
+    """Sums up what the last sweep sees, and makes a result of it."""
+
+    def __init__(self, program: CompiledStages, folder: Path, answer: WideAnswer, blocks: Sequence[FileBlock]) -> None:
+        self.program, self.answer, self.blocks = program, answer, blocks
+        self._maker = BlockMaker.of(program, folder)
+        total = sum(block.arrivals for block in blocks)
+        count = int(np.clip(_COEFFICIENTS // total, _FEWEST, _MOST))
+        self.points = [audit_points(family.domain, total, None)[:count] for family in program.template.families]
+
+    def sweep(self, run: Callable[..., Any], sink: Sink, keep: bool, progress: bool) -> None:
+        """Look at all blocks; hand decisions on where they are kept."""
+        assert self.answer.threshold is not None
+        look = _Look(self._maker, self.answer.threshold, self.points, keep)
+        self.activity = [np.zeros(len(points)) for points in self.points]
+        self.size = [np.zeros(len(points)) for points in self.points]
+        self.rows, self.reward = np.zeros(len(self.program.template.rows)), self.program.template.offset
+        items = list(zip(self.blocks, self.answer.near, strict=True))
+        total = sum(block.arrivals for block in self.blocks)
+        with bar(progress, total=total, desc="audit", unit=" arrivals") as shown:
+            for block, seen in zip(self.blocks, run(look, items), strict=True):
+                for number in range(len(self.points)):
+                    self.activity[number] += seen.activity[number]
+                    self.size[number] += seen.size[number]
+                self.rows += seen.rows
+                self.reward += seen.reward
+                if seen.decisions is not None:
+                    sink(pd.RangeIndex(block.first, block.first + block.arrivals), seen.decisions, {})
+                shown.update(block.arrivals)
+
+    def result(self, seconds: float, written: Path | None) -> Result:
+        """The result, with what the audit says of it."""
+        program, answer, template = self.program, self.answer, self.program.template
+        assert answer.dual is not None
+        sense = 1.0 if template.maximize else -1.0
+        constant = template.offset + sense * sum(block.earned for block in self.blocks)
+        bound = sense * answer.bound + constant
+        looks = [self._look(number, family) for number, family in enumerate(template.families)]
+        checked = Audit(tuple(looks), self._ordinary(), 0.0, bound, 0.0, abs(self.reward - bound))
+        size = 1.0 + abs(self.reward)
+        status = answer.status
+        if checked.ordinary_violation > FEASIBLE or checked.gap > FEASIBLE * size:
+            status = "inaccurate"
+            warn_user(
+                f"projected: the answer is less accurate than it should be: objective {self.reward:.10g}, bound "
+                f"{bound:.10g}, ordinary rows violated by {checked.ordinary_violation:.2g}.", AccuracyWarning,
+            )  # fmt: skip
+        prices = FamilyMap(
+            {family.name: program.price_on(number, answer.dual) for number, family in enumerate(template.families)}
+        )
+        evaluator = program.evaluator
+        duals = {
+            group.name: sense * group.sign * float(answer.dual[group.projected][0] / evaluator.unit[group.projected][0])
+            for group in evaluator.groups
+            if group.family is None
+        }
+        told = Answer(
+            None,
+            checked,
+            FamilyMap({look.name: look.violation for look in looks}),
+            FamilyMap({look.name: look.relative for look in looks}),
+            FamilyMap(
+                {
+                    look.name: family.domain.label(look.worst)
+                    for look, family in zip(looks, template.families, strict=True)
+                }
+            ),
+            prices,
+            pd.Series(duals, name="dual", dtype=float),
+            None,
+            False,
+            self._test_violation(),
+        )
+        memory = answer.gathered * (evaluator.resources + 3) * 8 * 3
+        return Result(
+            "projected", status, _sense(program), self.reward, bound, pd.DataFrame(), evaluator.resources, memory,
+            seconds, _routes(program), told, written=written,
+        )  # fmt: skip
+
+    def _look(self, number: int, family: StageFamily) -> FamilyAudit:
+        points = self.points[number]
+        limits = family.limits.limits(points)
+        return look_from(family.name, family.domain, points, self.activity[number], self.size[number], *limits)
+
+    def _ordinary(self) -> float:
+        """Largest violation of an ordinary row, as a share of its limit."""
+        worst = 0.0
+        for row, use in zip(self.program.template.rows, self.rows.tolist(), strict=True):
+            for limit, sign in ((row.upper, 1.0), (row.lower, -1.0)):
+                if limit is not None:
+                    worst = max(worst, sign * (use - limit) / max(1.0, abs(limit)))
+        return worst
+
+    def _test_violation(self) -> float:
+        """Largest violation against a test function, from the decisions and the columns that were swept."""
+        evaluator = self.program.evaluator
+        assert self.answer.left is not None
+        over = np.where(np.isfinite(evaluator.floor), -self.answer.left, np.abs(self.answer.left)) * evaluator.unit
+        return max(0.0, float(over.max(initial=0.0)))

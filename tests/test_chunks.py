@@ -1,0 +1,465 @@
+"""Arrivals in chunks: the same decisions and optima as from memory, from files, streams, processes and a cluster."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+import pytest
+from models import packing
+from pyomo.dae import ContinuousSet
+
+import osilp_pyomo as osilp
+from osilp_pyomo import wide_lp
+from osilp_pyomo.errors import DataError, NoSolutionError, OptionError, SolverError
+
+COUNT = 900
+
+
+@pytest.fixture(scope="module")
+def program():
+    m = packing(30, seed=4)
+    return osilp.compile_online(m, stages=m.T, horizon=COUNT, basis=osilp.RBF(6), grid=osilp.Midpoint(80))
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(5)
+    return pd.DataFrame({"place": rng.uniform(0, 1, COUNT), "value": rng.uniform(0, 1, COUNT), "note": "kept out"})
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """A sample, gathered columns and checks at a size that a test can afford."""
+    monkeypatch.setattr(wide_lp, "_AT_ONCE", 300)
+    monkeypatch.setattr(wide_lp, "_BAND", 30)
+
+
+@pytest.fixture
+def parquet(frame, tmp_path):
+    """Six chunks in a file."""
+    path = tmp_path / "arrivals.parquet"
+    frame.to_parquet(path, row_group_size=150)
+    return osilp.Chunks(path, rows=150)
+
+
+def sources(frame, folder):
+    """The same arrivals in every form."""
+    frame.to_parquet(folder / "a.parquet", row_group_size=150)
+    frame.to_csv(folder / "a.csv", index=False)
+    many = folder / "many"
+    many.mkdir()
+    frame.iloc[:500].to_parquet(many / "1.parquet")
+    frame.iloc[500:].to_csv(many / "2.csv", index=False)
+    halves = [frame.iloc[:430], frame.iloc[430:430], frame.iloc[430:]]
+    return {
+        "parquet": folder / "a.parquet",
+        "csv": str(folder / "a.csv"),
+        "folder": many,
+        "paths": [many / "1.parquet", str(many / "2.csv")],
+        "iterator": iter(halves),
+        "list": halves,
+        "function": lambda: iter(halves),
+        "small chunks": osilp.Chunks(folder / "a.parquet", rows=37),
+    }
+
+
+def test_replay_of_every_source_is_that_of_the_frame(program, frame, tmp_path):
+    whole = program.replay(osilp.MirrorDescent(), frame, "pointwise")
+    for name, source in sources(frame, tmp_path).items():
+        run = program.replay(osilp.MirrorDescent(), source, "pointwise", write=tmp_path / "x.parquet")
+        written = pd.read_parquet(tmp_path / "x.parquet")
+        assert np.array_equal(written["x"], whole.decisions), name
+        assert written["reason"].tolist() == whole.reasons.tolist()
+        assert run.objective == pytest.approx(whole.objective, rel=1e-12)
+        assert run.counts == whole.counts
+        assert run.arrivals == COUNT
+        assert run.violation == pytest.approx(whole.violation)
+        np.testing.assert_allclose(run.remaining, whole.remaining, rtol=1e-9)
+
+
+def test_optimum_of_every_source_is_that_of_the_frame(program, frame, tmp_path, small_steps):
+    whole = program.solve_offline(frame, "projected")
+    for name, source in sources(frame, tmp_path).items():
+        found = program.solve_offline(source, "projected", write=tmp_path / "x.csv")
+        assert found.status == "optimal"
+        assert found.objective == pytest.approx(whole.objective, rel=1e-9), name
+        assert found.bound == pytest.approx(whole.objective, rel=1e-8)
+        assert found.price.total == pytest.approx(whole.price.total, rel=1e-6)
+        written = pd.read_csv(tmp_path / "x.csv")
+        assert written["arrival"].tolist() == list(range(COUNT))
+        assert (written["x"] * frame["value"]).sum() == pytest.approx(whole.objective, rel=1e-9)
+        # Found on other points, so that it is alike, not the same.
+        assert found.violation == pytest.approx(whole.violation, rel=0.01)
+        assert found.test_violation <= 1e-7
+
+
+def test_other_methods_read_everything(program, parquet, frame):
+    assert program.solve_offline(parquet, "exchange").objective == pytest.approx(
+        program.solve_offline(frame, "exchange").objective, rel=1e-9
+    )
+
+
+def test_long_run_explains_itself(program, parquet, tmp_path):
+    run = program.replay(osilp.Greedy(), parquet, "projected", write=tmp_path / "x.csv")
+    best = program.solve_offline(parquet, "projected")
+    assert str(run).endswith(f"\n  each one   in '{tmp_path / 'x.csv'}'")
+    assert str(program.replay(osilp.Greedy(), parquet)).endswith("\n  each one   not kept; write= keeps them")
+    assert run.regret(best).benchmark == "R*_Phi (on the test functions)"
+    assert re.search(r"audit +violation .* on 2,003 other points", str(best))
+
+
+def two_resources():
+    """Two decisions a stage, two rows, a row over all stages, a sum that is used whatever is decided; a minimum."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(4)
+    m.K = pyo.Set(initialize=["a", "b"])
+    m.cost = pyo.Param(m.T, m.K, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, m.K, bounds=(0, 2))
+    m.total = pyo.Objective(expr=sum(m.cost[t, k] * m.x[t, k] for t in m.T for k in m.K) + 5)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def served(m, u):
+        return sum(pyo.exp(-((u - m.place[t]) ** 2)) * (m.x[t, "a"] + m.x[t, "b"] - 0.1) for t in m.T) >= 100
+
+    m.few = pyo.Constraint(expr=sum(m.x[t, "b"] for t in m.T) <= 40.3)
+    return m
+
+
+def test_several_decisions_rows_and_a_minimum(tmp_path, small_steps):
+    m = two_resources()
+    program = osilp.compile_online(m, stages=m.T, horizon=400, basis=osilp.RBF(4))
+    rng = np.random.default_rng(2)
+    named = pd.DataFrame(
+        {"cost[a]": rng.uniform(1, 2, 400), "cost[b]": rng.uniform(1, 2, 400), "place": rng.uniform(size=400)}
+    )
+    frame = named.copy()
+    frame.columns = pd.Index([("cost", "a"), ("cost", "b"), "place"], tupleize_cols=False)
+    named.to_parquet(tmp_path / "a.parquet", row_group_size=70)
+    whole = program.solve_offline(frame, "projected")
+    found = program.solve_offline(
+        osilp.Chunks(tmp_path / "a.parquet", rows=100), "projected", write=tmp_path / "x.parquet"
+    )
+    assert found.objective == pytest.approx(whole.objective, rel=1e-9)
+    assert found.bound == pytest.approx(whole.objective, rel=1e-8)
+    assert found.dual("few") == pytest.approx(whole.dual("few"), rel=1e-6)
+    written = pd.read_parquet(tmp_path / "x.parquet")
+    assert list(written.columns) == ["arrival", "x[a]", "x[b]"]
+    assert written["x[b]"].sum() <= 40.3 + 1e-7
+    assert (written["x[a]"] * named["cost[a]"] + written["x[b]"] * named["cost[b]"]).sum() + 5 == pytest.approx(
+        whole.objective
+    )
+
+
+def test_profiles_in_chunks(tmp_path, small_steps):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.curve = osilp.Profile(m.T, over=m.u, points=[0, 0.5, 1], initialize=lambda m, t: [1.0, 2.0, 1.0])
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def usage(m, u):
+        return sum(m.curve[t](u) * m.x[t] for t in m.T) <= 50
+
+    program = osilp.compile_online(m, stages=m.T, horizon=100)
+    rng = np.random.default_rng(0)
+    curves, values = rng.uniform(0.5, 2, (100, 3)), rng.uniform(size=100)
+    frame = pd.DataFrame({"value": values, "curve": list(curves)})
+    whole = program.solve_offline(pd.DataFrame({"value": values}), "projected", profiles={"curve": curves})
+    found = program.solve_offline([frame.iloc[:40], frame.iloc[40:]], "projected")
+    assert found.objective == pytest.approx(whole.objective, rel=1e-9)
+    frame["curve"] = [lambda u: 1 + u] * 100
+    with pytest.raises(DataError) as told:
+        program.solve_offline([frame], "projected")
+    assert str(told.value) == (
+        "Arrivals in chunks: curves that are functions, or tables on points of their own, cannot be kept on disk; give "
+        "them as values at the Profile's points."
+    )
+
+
+# -- on disk -------------------------------------------------------------------------------------------------
+
+
+def test_blocks_are_made_once_and_known_again(program, parquet, tmp_path):
+    cache = tmp_path / "cache"
+    first = program.solve_offline(parquet, "projected", cache=cache)
+    blocks = sorted(cache.glob("*.npy"))
+    times = [block.stat().st_mtime_ns for block in blocks]
+    again = program.solve_offline(parquet, "projected", cache=cache)
+    assert again.objective == first.objective
+    assert [block.stat().st_mtime_ns for block in sorted(cache.glob("*.npy"))] == times
+    # Another program has blocks of its own.
+    program.rescaled(2 * COUNT).solve_offline(parquet, "projected", cache=cache)
+    assert len(list(cache.glob("*.npy"))) == 2 * len(blocks)
+
+
+def test_a_damaged_block_is_told(program, parquet, tmp_path):
+    cache = tmp_path / "cache"
+    program.solve_offline(parquet, "projected", cache=cache)
+    block = sorted(cache.glob("*.npy"))[0]
+    numbers = np.load(block)
+    numbers[:, 3:] *= 1.001
+    np.save(block, numbers)
+    with pytest.raises(SolverError) as told:
+        program.solve_offline(parquet, "projected", cache=cache)
+    assert str(told.value) == f"The block '{block}' does not hold the columns of its arrivals; empty the cache."
+    for content in (b"nothing", b""):
+        block.write_bytes(content)
+        assert program.solve_offline(parquet, "projected", cache=cache).status == "optimal"
+
+
+def test_nothing_is_left_behind(program, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bad = frame.copy()
+    bad.loc[700, "value"] = np.nan
+    target = tmp_path / "x.parquet"
+    target.write_text("as it was")
+    for act in (
+        lambda: program.replay(osilp.Greedy(), [bad], write=target),
+        lambda: program.solve_offline([bad], "projected", write=target),
+    ):
+        with pytest.raises(DataError, match="'value' must be a finite number \\(got nan in row 700\\)"):
+            act()
+    program.solve_offline([frame], "projected")
+    assert [each.name for each in tmp_path.iterdir()] == ["x.parquet"]
+    assert target.read_text() == "as it was"
+
+
+def test_killed_in_the_middle(tmp_path, frame):
+    """A run that is killed leaves no decisions; its blocks serve the next one."""
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=20)
+    script = Path(__file__).with_name("long_sweep.py")
+    command = [sys.executable, str(script), str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    cache = tmp_path / "cache"
+    deadline = time.monotonic() + 60
+    while len(list(cache.glob("*.npy"))) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = {block: block.stat().st_mtime_ns for block in cache.glob("*.npy")}
+    assert 5 <= len(kept) < 45
+    assert not (tmp_path / "x.parquet").exists()
+    told = subprocess.run([*command, "fast"], capture_output=True, text=True, check=True)
+    assert told.stderr == ""
+    assert all(block.stat().st_mtime_ns == written for block, written in kept.items())
+    assert len(pd.read_parquet(tmp_path / "x.parquet")) == COUNT
+
+
+# -- elsewhere -----------------------------------------------------------------------------------------------
+
+
+def test_threads_and_processes_give_the_same(program, parquet, small_steps):
+    serial = program.solve_offline(parquet, "projected")
+    with ThreadPoolExecutor(2) as pool:
+        threads = program.solve_offline(parquet, "projected", executor=pool)
+    assert threads.objective == serial.objective
+    processes = program.solve_offline(parquet, "projected", executor=2)
+    assert processes.objective == serial.objective
+    assert np.array_equal(processes.price.masses, serial.price.masses)
+
+
+def test_dask_with_a_worker_that_dies(program, frame, tmp_path, small_steps):
+    distributed = pytest.importorskip("distributed")
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=30)
+    chunks = osilp.Chunks(tmp_path / "a.parquet", rows=30)
+    serial = program.solve_offline(chunks, "projected")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = next(iter(cluster.workers.values())).pid
+        doomed = Doomed(client.get_executor(), victim)
+        found = program.solve_offline(chunks, "projected", cache=tmp_path / "cache", executor=doomed)
+        assert doomed.killed
+        assert found.objective == serial.objective
+        again = program.solve_offline(chunks, "projected", cache=tmp_path / "cache", executor=client)
+        assert again.objective == serial.objective
+
+
+class Doomed(ThreadPoolExecutor):
+    """Hands everything on to another executor, and kills a process while its second pass is under way."""
+
+    def __init__(self, executor, victim):
+        super().__init__(1)
+        self.executor, self.victim, self.passes, self.killed = executor, victim, 0, False
+
+    def map(self, function, *iterables, **options):
+        results = self.executor.map(function, *iterables, **options)
+        self.passes += 1
+        for number, result in enumerate(results):
+            if self.passes == 2 and number == 1 and not self.killed:
+                os.kill(self.victim, signal.SIGKILL)
+                self.killed = True
+            yield result
+
+
+# -- refusals ------------------------------------------------------------------------------------------------
+
+
+def test_refused_sources(program, frame, tmp_path):
+    def refused(error, act):
+        with pytest.raises(error) as told:
+            act()
+        return str(told.value)
+
+    policy = osilp.Greedy()
+    missing = tmp_path / "none.parquet"
+    assert refused(DataError, lambda: program.replay(policy, missing)) == f"Arrivals: there is no file '{missing}'."
+    (tmp_path / "a.txt").write_text("value,place\n")
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "a.txt")) == (
+        f"Arrivals: '{tmp_path / 'a.txt'}' must be a .parquet or .csv file, or a folder of them."
+    )
+    (tmp_path / "empty").mkdir()
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "empty")) == (
+        f"Arrivals: the folder '{tmp_path / 'empty'}' holds no Parquet or CSV files."
+    )
+    (tmp_path / "no.parquet").write_text("this is no Parquet file")
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "no.parquet")).startswith(
+        f"Arrivals: '{tmp_path / 'no.parquet'}' is no Parquet file ("
+    )
+    (tmp_path / "no.csv").write_text("")
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "no.csv")).startswith(
+        f"Arrivals: '{tmp_path / 'no.csv'}' is no CSV file ("
+    )
+    (tmp_path / "head.csv").write_text("value,place\n")
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "head.csv")) == "replay: there are no arrivals."
+    assert refused(DataError, lambda: program.solve_offline(tmp_path / "head.csv", "projected")) == (
+        "solve_offline: there are no arrivals."
+    )
+    assert refused(DataError, lambda: program.replay(policy, iter([1.0]))) == (
+        "Chunks: every chunk must be a DataFrame (got float)."
+    )
+    assert refused(DataError, lambda: program.replay(policy, lambda: 3)) == (
+        "Chunks: the function must give DataFrames (got int)."
+    )
+    assert refused(DataError, lambda: osilp.Chunks(3)) == (
+        "Chunks: the source must be a path, a list of paths, an iterable of DataFrames, or a function that gives one "
+        "(got int)."
+    )
+    assert refused(OptionError, lambda: osilp.Chunks([frame], rows=0)) == (
+        "Chunks: rows must be a whole number >= 1 (got 0)."
+    )
+    (tmp_path / "few.csv").write_text("value\n0.5\n")
+    assert refused(DataError, lambda: program.replay(policy, tmp_path / "few.csv")) == (
+        "Arrivals: the frame has no column 'place' (its columns are 'value'), and the Param has no default."
+    )
+    too_many = "replay: 1800 arrivals came where the program expects 900; compile with horizon=, or use "
+    assert refused(DataError, lambda: program.replay(policy, [frame, frame])).startswith(too_many)
+
+
+def test_refused_options(program, frame, parquet, tmp_path):
+    def refused(act):
+        with pytest.raises(OptionError) as told:
+            act()
+        return str(told.value)
+
+    policy = osilp.Greedy()
+    assert refused(lambda: program.replay(policy, parquet, write="x.xls")) == (
+        "write= must name a .parquet or .csv file (got 'x.xls')."
+    )
+    away = tmp_path / "nowhere" / "x.csv"
+    assert refused(lambda: program.replay(policy, parquet, write=away)) == (
+        f"write=: there is no folder '{away.parent}'."
+    )
+    beside = (
+        "replay: arrivals in chunks come as a path, Chunks or DataFrames whose columns hold everything; leave profiles= "
+        "and write= out for others."
+    )
+    assert refused(lambda: program.replay(policy, write=tmp_path / "x.csv")) == beside
+    assert refused(lambda: program.replay(policy, parquet, profiles={})) == beside
+    assert refused(lambda: program.solve_offline(frame, "projected", cache=tmp_path)) == (
+        "solve_offline: cache= is for method='projected' with arrivals in chunks, such as a path."
+    )
+    assert refused(lambda: program.solve_offline(parquet, "projected", executor=0)) == (
+        "solve_offline: executor must be None (one after the other), a number of processes >= 1, or an executor of "
+        "concurrent.futures such as dask.distributed.Client().get_executor() (got 0)."
+    )
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert refused(lambda: program.solve_offline(parquet, "projected", cache=taken)).startswith(
+        f"cache=: '{taken}' cannot be a folder ("
+    )
+    m = packing(5)
+    m.x.domain = pyo.Binary
+    whole = osilp.compile_online(m, stages=m.T)
+    assert refused(lambda: whole.solve_offline([frame], "projected")) == (
+        "solve_offline: arrivals in chunks are solved column by column, and these decisions are whole numbers; give "
+        "them as one DataFrame."
+    )
+
+
+def test_values_are_in_the_file(program, parquet, tmp_path):
+    found = program.solve_offline(parquet, "projected")
+    with pytest.raises(NoSolutionError) as told:
+        _ = found.values
+    assert str(told.value) == (
+        "The result of arrivals in chunks holds no values in memory; give write= a file for the decisions."
+    )
+    found = program.solve_offline(parquet, "projected", write=tmp_path / "x.csv")
+    with pytest.raises(NoSolutionError) as told:
+        _ = found.reduced_costs
+    assert str(told.value) == (
+        f"The result of arrivals in chunks holds no reduced costs in memory; read '{tmp_path / 'x.csv'}'."
+    )
+
+
+def test_infeasible_in_chunks(frame):
+    m = packing(5)
+    m.must = pyo.Constraint(expr=sum(m.x[t] for t in m.T) >= 10_000)
+    program = osilp.compile_online(m, stages=m.T, horizon=COUNT)
+    found = program.solve_offline([frame], "projected")
+    assert (found.status, found.answer) == ("infeasible", None)
+    assert program.solve_offline([frame], "projected", time_limit=1e-9).status == "time_limit"
+
+
+# -- services ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [osilp.MirrorDescent(), osilp.GradientDescent(), osilp.AccelerateThenRefine(), osilp.Resolve(), osilp.Greedy()],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_projected_arrivals_step_by_step(program, frame, policy):
+    projected = program.project(frame.iloc[:200])
+    one, many = program.controller(policy, "projected"), program.controller(policy, "projected")
+    single = [one.step(arrival) for arrival in projected]
+    together = many.steps(frame.iloc[:200])
+    assert [decision.x for decision in single] == together["x"].tolist()
+    assert [decision.reason for decision in single] == together["reason"].tolist()
+    assert one.t == many.t == 200
+    assert one.reward == pytest.approx(many.reward)
+    np.testing.assert_allclose(one.dual, many.dual)
+    assert one.step(projected[-1]).t == 201
+
+
+def test_projected_arrivals_and_points(program, frame):
+    projected = program.project(frame.iloc[:3])
+    told_text = (
+        "Projected arrivals do not say what they use at single points; use guard='projected' or 'none' and a policy on "
+        "test functions, or give the data themselves."
+    )
+    controller = program.controller(osilp.MirrorDescent(), "pointwise")
+    for act in (lambda: controller.step(projected[0]), lambda: controller.steps(projected)):
+        with pytest.raises(OptionError) as told:
+            act()
+        assert str(told.value) == told_text
+    with pytest.raises(DataError) as told:
+        program.controller(osilp.Greedy(), "none").step(projected[0], value=3.0)
+    assert str(told.value) == "step: a projected arrival has all its data; give no keywords beside it."
+    with pytest.raises(IndexError):
+        projected[3]
+    assert controller.t == 0

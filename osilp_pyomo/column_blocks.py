@@ -128,9 +128,18 @@ def gather(block: Block, threshold: Threshold) -> Gathered:
     return Gathered(chosen, columns.taken(chosen), used, earned)
 
 
-def check(block: Block, threshold: Threshold, dual: FloatArray) -> tuple[int, float]:
-    """How many columns outside of a threshold disagree with a new dual, and what all columns add to its bound."""
-    wrong, bound = 0, 0.0
+@dataclass(frozen=True)
+class Checked:
+    """How many columns of a block disagree with a dual, how far from their threshold they are, and the worth of all."""
+
+    wrong: int
+    farthest: float
+    bound: float
+
+
+def check(block: Block, threshold: Threshold, dual: FloatArray, sizes: FloatArray) -> Checked:
+    """Whether columns outside of a threshold disagree with a new dual, and what all columns add to its bound."""
+    wrong, farthest, bound = 0, 0.0, 0.0
     for _, part in block.load().parts():
         before, near = threshold.look(part)
         after = part.values - part.matrix @ dual
@@ -138,9 +147,13 @@ def check(block: Block, threshold: Threshold, dual: FloatArray) -> tuple[int, fl
         turned = outside & (before * after < 0)
         if turned.any():
             size = np.abs(part.values) + np.abs(part.matrix) @ np.abs(dual)
-            wrong += int(np.sum(turned & (np.abs(after) > TIE * size)))
+            turned &= np.abs(after) > TIE * size
+            if turned.any():
+                wrong += int(turned.sum())
+                away = np.abs(part.matrix[turned]) @ sizes
+                farthest = max(farthest, float(np.max(np.abs(after[turned]) / np.where(away > 0, away, 1.0))))
         bound += _worth(part, after)
-    return wrong, bound
+    return Checked(wrong, farthest, bound)
 
 
 def worth(block: Block, dual: FloatArray) -> float:

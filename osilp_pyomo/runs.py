@@ -232,14 +232,8 @@ class Run(RunSummary):
         On the index of the data; ``wanted`` is what the prices asked for.
     reasons, rewards : Series
         Why ("priced", "tie", "guard", "null") and what each decision earned.
-    objective : float
-        The model's objective at the decisions.
-    price
-        The last price, a measure on the index.
-    remaining : Series
-        What is left of each resource against its test function.
-    policy, guard, seconds
-        What was run, and how long it took.
+    objective, counts, price, remaining, policy, guard, seconds
+        As in :class:`RunSummary`.
     """
 
     def __init__(
@@ -286,7 +280,7 @@ class LongRun(RunSummary):
         The file with all decisions, their reasons and rewards, if one was asked for; read it by ``pandas``, or in
         chunks by ``Chunks(run.written)``.
     objective, counts, price, remaining, policy, guard, seconds
-        As in :class:`Run`.
+        As in :class:`RunSummary`.
     """
 
     def __init__(

@@ -32,10 +32,12 @@ from osilp_pyomo.smoothed_dual import anchors, minimize_smoothed, sizes_of
 _BAND, _BAND_A_ROW = 400, 20
 # Columns that are solved for at once, without a sample; beyond it a sample of at least so many.
 _AT_ONCE = 40_000
-# Half samples that differ by some amount are each off by about as much, and their mean by half: several times that.
-_CAUTION = 1.5
+# Half samples differ by about twice what their mean is off; this many of those differences are looked at.
+_CAUTION = 1.0
 # By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
 _WIDER, _MUCH_WIDER = 3.0, 10.0
+# The least width.
+_LEAST = 1e-6
 
 # Runs a function on every block and gives the results in order.
 Mapper = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
@@ -105,6 +107,7 @@ def solve_wide(
         if _proved_infeasible(blocks, budget, threshold.dual, run):
             return WideAnswer("infeasible", passes=2)
         passes = 1
+    least = _LEAST
     while True:
         if time.monotonic() > deadline:
             return WideAnswer("time_limit", passes=passes)
@@ -116,16 +119,19 @@ def solve_wide(
         start = threshold.dual if not everything or dual is None else dual
         status, answer = solve_columns(near, left, floor, start, threshold.width)
         if answer is not None:
-            seen = list(run(partial(check, threshold=threshold, dual=answer.dual), blocks))
+            sizes = anchors(answer.dual)
+            seen = list(run(partial(check, threshold=threshold, dual=answer.dual, sizes=sizes), blocks))
             passes += 1
-            if not sum(wrong for wrong, _ in seen):
+            if not any(each.wrong for each in seen):
                 earned = sum(each.earned for each in found) + float(answer.x @ near.values)
-                bound = float(budget @ answer.dual) + sum(part for _, part in seen)
+                bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
                 split = np.cumsum([len(each.places) for each in found])[:-1]
                 own = tuple(np.split(answer.x, split))
                 rest = left - answer.x @ near.matrix
                 return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
-            threshold = Threshold(answer.dual, anchors(answer.dual), _WIDER * threshold.width)
+            # The new dual is better than that of the sample: what disagrees with it says how far it may be off.
+            least *= _WIDER
+            threshold = Threshold(answer.dual, sizes, max(least, _WIDER * max(each.farthest for each in seen)))
         elif everything:
             return WideAnswer(status, passes=passes)
         else:
@@ -154,7 +160,7 @@ def _from_sample(
     middle, apart = (found[0] + found[1]) / 2, found[0] - found[1]
     size = sizes_of(halves[0].matrix, middle)
     share = np.abs(halves[0].matrix @ apart) / np.where(size > 0, size, 1.0)
-    return Threshold(middle, anchors(middle), max(_CAUTION * float(share.max(initial=0.0)), 1e-6))
+    return Threshold(middle, anchors(middle), max(_CAUTION * float(share.max(initial=0.0)), _LEAST))
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,14 @@
-"""Offline benchmarks: ratios from one run, each beside the limit it should keep.
+"""Offline benchmarks: coefficients, small and large programs, memory, and growth with columns and points.
 
-Run ``python benchmarks/offline.py``; it takes about two minutes. Times on a shared machine vary, so every figure
-is a ratio of two times measured in the same run, or an amount of memory.
+Run ``python benchmarks/offline.py``; it takes about three minutes, with ``--quick`` half a minute.
 """
 
-import re
-import subprocess
 import sys
-import time
-from pathlib import Path
 
-import highspy
 import numpy as np
-import pandas as pd
 import pyomo.environ as pyo
+from dense_highs import dense_highs
+from figures import Figure, growth, peak_memory, seconds, shown, timed
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -57,47 +52,39 @@ def declare_plain_rows(m, points):
     return m
 
 
-def best_time(function, repeats=3):
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - started)
-    return min(times), result
-
-
-def coefficients():
+def coefficients(points, columns):
     """Compiled coefficients against the same formula written by hand in numpy, and the time to get there."""
-    m = build(5000)
-    tracing, _ = best_time(lambda: declare(m), 1)
-    compiling, traced = best_time(lambda: trace_model(m), 1)
+    m = build(columns)
+    (tracing,) = seconds(lambda: declare(m), turns=1)
+    (compiling,), (traced,) = timed(lambda: trace_model(m), turns=1)
     family = traced.problem.families[0]
-    u = (np.arange(2000) + 0.5) / 2000
+    u = (np.arange(points) + 0.5) / points
     place = np.array([m.place[t].value for t in m.T])
 
     def by_hand():
         return np.exp(-(((u[:, None] - place[None, :]) / 0.1) ** 2))
 
-    hand, matrix = best_time(by_hand)
-    ours, mine = best_time(lambda: family.matrix(u[:, None]))
-    assert np.allclose(matrix, mine, rtol=1e-12)
-
-    def by_hand_in_chunks():
-        for first in range(0, 5000, 64):
+    def by_hand_in_blocks():
+        for first in range(0, columns, 64):
             yield np.exp(-(((u[None, :] - place[first : first + 64, None]) / 0.1) ** 2)).sum()
 
-    chunked, _ = best_time(lambda: sum(by_hand_in_chunks()))
-    blocks, _ = best_time(lambda: sum(block.sum() for _, _, block in family.blocks(u[:, None])))
+    (hand, ours), (matrix, mine) = timed(by_hand, lambda: family.matrix(u[:, None]), turns=5)
+    assert np.allclose(matrix, mine, rtol=1e-12)
+    blocks_by_hand, blocks = seconds(
+        lambda: sum(by_hand_in_blocks()),
+        lambda: sum(block.sum() for _, _, block in family.blocks(u[:, None])),
+        turns=5,
+    )
     return [
-        ("compiled matrix 2,000 x 5,000 / numpy by hand", ours / hand, "<= 1.3"),
-        ("compiled blocks / numpy by hand in the same blocks", blocks / chunked, "<= 1.3"),
-        ("tracing the rule, 5,000 columns (s)", tracing, ""),
-        ("splitting, compiling and checking them (s)", compiling, ""),
-        ("both together (s)", tracing + compiling, "<= 0.5"),
+        Figure(f"compiled matrix {points:,} x {columns:,}", ours / hand, "x", "numpy by hand", 1.3),
+        Figure("compiled blocks", blocks / blocks_by_hand, "x", "numpy by hand in the same blocks", 1.3),
+        Figure(f"tracing the rule, {columns:,} columns", tracing, "s"),
+        Figure("splitting, compiling and checking them", compiling, "s"),
+        Figure("both together", tracing + compiling, "s", limit=0.5),
     ]
 
 
-def small_end_to_end():
+def small_end_to_end(turns):
     """From the Params to the loaded answer, 200 points x 500 columns."""
     grid = osilp.Midpoint(200)
     points = (np.arange(200) + 0.5) / 200
@@ -108,82 +95,93 @@ def small_end_to_end():
         return pyo.value(m.reward)
 
     def ours(method):
-        m = declare(build(500))
-        return osilp.solve(m, method=method, grid=grid).objective
+        return osilp.solve(declare(build(500)), method=method, grid=grid).objective
 
-    building, _ = best_time(lambda: build(500))
-    plain_time, plain_value = best_time(plain, 2)
-    discretized, value = best_time(lambda: ours("discretized"))
-    projected, _ = best_time(lambda: ours("projected"))
+    (building, theirs, discretized, projected), (_, plain_value, value, _) = timed(
+        lambda: build(500), plain, lambda: ours("discretized"), lambda: ours("projected"), turns=turns
+    )
     assert abs(plain_value - value) <= 1e-6 * abs(plain_value)
+    peer = "plain Pyomo rows + appsi_highs"
     return [
-        ("plain Pyomo rows + appsi_highs / discretized, 200 x 500", plain_time / discretized, ">= 20"),
-        ("  without declaring Params, Vars and objective", (plain_time - building) / (discretized - building), ""),
-        ("plain Pyomo rows + appsi_highs / projected", plain_time / projected, ""),
+        Figure("speedup, discretized, 200 x 500", theirs / discretized, "x", peer, 20, at_least=True),
+        Figure("the same, less declaring the rest", (theirs - building) / (discretized - building), "x", peer),
+        Figure("speedup, projected, 200 x 500", theirs / projected, "x", peer),
     ]
 
 
-def large_exact():
-    """Exchange against the full LP handed straight to highspy, 2,000 points x 5,000 columns."""
-    m = declare(build(5000))
-    traced = trace_model(m)
-    u = ((np.arange(2000) + 0.5) / 2000)[:, None]
-    matrix, (_, upper) = traced.problem.families[0].matrix(u), traced.problem.families[0].limits(u)
+def large_exact(points, columns, limit):
+    """Exchange against the full LP handed straight to HiGHS."""
+    m = declare(build(columns))
+    problem = trace_model(m).problem
+    u = ((np.arange(points) + 0.5) / points)[:, None]
+    matrix, (_, upper) = problem.families[0].matrix(u), problem.families[0].limits(u)
 
     def full():
-        lp = highspy.HighsLp()
-        rows, columns = matrix.shape
-        lp.num_col_, lp.num_row_, lp.sense_ = columns, rows, highspy.ObjSense.kMaximize
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = traced.problem.core.cost, np.zeros(columns), np.ones(columns)
-        lp.row_lower_, lp.row_upper_ = np.full(rows, -np.inf), upper
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.arange(rows + 1) * columns
-        lp.a_matrix_.index_ = np.tile(np.arange(columns), rows)
-        lp.a_matrix_.value_ = matrix.ravel()
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.passModel(lp)
+        highs = dense_highs(problem.core.cost, 1.0, matrix, upper)
         highs.run()
         return highs.getInfo().objective_function_value
 
-    full_time, full_value = best_time(full, 1)
-    grid_time, grid_result = best_time(lambda: osilp.solve(m, method="discretized", grid=osilp.Midpoint(2000)), 2)
-    exact_time, exact = best_time(lambda: osilp.solve(m), 2)
+    # Once: it is slow enough to be told apart from noise.
+    (full_time,), (full_value,) = timed(full, turns=1)
+    (grid_time, exact_time), (on_grid, exact) = timed(
+        lambda: osilp.solve(m, method="discretized", grid=osilp.Midpoint(points)), lambda: osilp.solve(m), turns=2
+    )
+    peer = f"full LP {points:,} x {columns:,} by highspy"
     return [
-        ("full LP by highspy / exchange on the same 2,000 points", full_time / grid_time, ">= 5"),
-        ("  relative difference of the two optima", abs(grid_result.objective / full_value - 1), "<= 1e-7"),
-        ("full LP by highspy / exchange on the continuum", full_time / exact_time, ">= 5"),
-        ("  relative difference (the grid's optimum is a bound)", full_value / exact.objective - 1, ""),
-        ("  full LP by highspy (s)", full_time, ""),
+        Figure("speedup, exchange on the same points", full_time / grid_time, "x", peer, limit, at_least=True),
+        Figure("relative difference of their optima", abs(on_grid.objective / full_value - 1), "", peer, 1e-7),
+        Figure("speedup, exchange on the continuum", full_time / exact_time, "x", peer, limit, at_least=True),
+        Figure("relative excess of the optimum on points", full_value / exact.objective - 1, "", "the continuum's"),
+        Figure("full LP by highspy", full_time, "s"),
     ]
 
 
-def large_projected():
-    """Peak memory of a process that projects 100,000 points x 5,000 columns."""
-    done = subprocess.run([sys.executable, __file__, "projected"], capture_output=True, text=True, check=True)
-    peak, seconds, held = (float(part) for part in done.stdout.split())
+def project(points, columns):
+    result = osilp.solve(declare(build(columns)), method="projected", grid=osilp.Midpoint(points), basis=osilp.RBF(10))
+    return result.seconds, result.memory
+
+
+def large_projected(points, columns):
+    """Memory of a process that projects more points than it could hold rows of."""
+    (taken, held), peak = peak_memory(project, points, columns)
+    name = f"projected {points:,} x {columns:,}"
     return [
-        ("projected 100,000 x 5,000: peak memory of the process (GB)", peak, "< 1"),
-        ("  what the result says it held (GB)", held, ""),
-        ("  seconds", seconds, ""),
+        Figure(f"{name}, peak memory of the process", peak / 1e9, "GB", limit=1.0),
+        Figure(f"{name}, what the result says it held", held / 1e9, "GB"),
+        Figure(f"{name}, time", taken, "s"),
     ]
 
 
-def run_projected():
-    result = osilp.solve(declare(build(5000)), method="projected", grid=osilp.Midpoint(100_000), basis=osilp.RBF(10))
-    # Not ru_maxrss: that of a child starts at what its parent had.
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1)
-    print(int(peak) / 1e6, result.seconds, result.memory / 1e9)
+def growths(sizes, turns):
+    """How the time of a solve grows, from the declared model to the answer."""
+    models = [declare(build(columns)) for columns in sizes]
+    by_columns = seconds(*(lambda m=m: osilp.solve(m, load=False) for m in models), turns=turns)
+    # No more than search.CACHE_BYTES: beyond, coefficients are computed again in every round, and time jumps.
+    points = [4 * size for size in sizes]
+    by_points = seconds(
+        *(
+            lambda count=count: osilp.solve(models[0], method="discretized", grid=osilp.Midpoint(count), load=False)
+            for count in points
+        ),
+        turns=turns,
+    )
+    return [
+        growth("exchange by columns", sizes, by_columns),
+        growth(f"discretized by grid points ({sizes[0]:,} columns)", points, by_points),
+    ]
 
 
-def main():
-    rows = []
-    for part in (coefficients, small_end_to_end, large_exact, large_projected):
-        print(f"{part.__doc__.splitlines()[0]}", file=sys.stderr)
-        rows += part()
-    table = pd.DataFrame(rows, columns=["figure", "measured", "limit"])
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+def figures(quick=False):
+    """All of them; the limits of the large LP hold at its full size only."""
+    size = (500, 1000) if quick else (2000, 5000)
+    return [
+        *coefficients(2000, 5000),
+        *small_end_to_end(turns=1 if quick else 3),
+        *large_exact(*size, limit=None if quick else 5),
+        *large_projected(20_000 if quick else 100_000, 5000),
+        *growths([500, 1000, 2000] if quick else [1000, 2000, 4000, 8000], turns=2 if quick else 3),
+    ]
 
 
 if __name__ == "__main__":
-    run_projected() if sys.argv[1:] == ["projected"] else main()
+    shown("Offline", figures("--quick" in sys.argv))

@@ -1,21 +1,17 @@
-"""Speed of the controller: ratios against numpy on the same column, and times a step; one run, one table.
+"""Speed of the controller: against numpy on the same column, times a step, and growth with points, functions and T.
 
-    python benchmarks/online.py
-
-Peers and the package take turns, and the best of the turns count, because the machine may be busy with other things.
+Run ``python benchmarks/online.py``; it takes about two minutes, with ``--quick`` half a minute.
 """
 
-from __future__ import annotations
-
-import time
+import sys
 
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
+from figures import Figure, growth, seconds, shown
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.compiling import COMPILED
 
 POINTS, FUNCTIONS = 2000, 10
 
@@ -38,21 +34,10 @@ def model(smooth=False):
     return m
 
 
-def compiled(horizon, smooth=False):
+def compiled(horizon, smooth=False, points=POINTS, functions=FUNCTIONS):
     m = model(smooth)
-    basis, grid = osilp.RBF(FUNCTIONS), osilp.Midpoint(POINTS)
+    basis, grid = osilp.RBF(functions), osilp.Midpoint(points)
     return osilp.compile_online(m, stages=m.T, horizon=horizon, basis=basis, grid=grid)
-
-
-def seconds(*tasks, turns=7):
-    """Best time of each task, taking turns."""
-    best = [np.inf] * len(tasks)
-    for _ in range(turns):
-        for k, task in enumerate(tasks):
-            started = time.perf_counter()
-            task()
-            best[k] = min(best[k], time.perf_counter() - started)
-    return best
 
 
 def arrivals(count, seed=0):
@@ -68,58 +53,108 @@ def stepping(controller, rows):
     return task
 
 
-def main():
-    lines = []
+def met(program, projected, policy):
+    """A task that replays arrivals that were projected before."""
+    return lambda: program.controller(policy, "projected").meet(projected)
+
+
+def steps(rows, turns):
+    """A step beside what it cannot do without: the column at the points, and its projection."""
     program = compiled(10_000_000)
-    rows = list(arrivals(400).itertuples(index=False, name=None))
     u, phi = (np.arange(POINTS) + 0.5) / POINTS, np.ascontiguousarray(program.evaluator.phi(0)[:POINTS])
 
     def by_numpy():
         for _, place in rows:
             np.exp(-(((u - place) / 0.1) ** 2)) @ phi
 
-    tasks = [
-        stepping(program.controller(osilp.MirrorDescent(), guard), rows) for guard in ("none", "projected", "pointwise")
-    ]
-    numpy_time, *steps = seconds(by_numpy, *tasks, turns=15)
-    for guard, taken in zip(("none", "projected", "pointwise"), steps, strict=True):
-        lines.append((f"step, guard {guard} / numpy column and projection", taken / numpy_time, 3.0, ""))
-
-    count = 1_000_000
-    projected = compiled(count).project(arrivals(count))
-    big = compiled(count)
-    for name, policy in {"MirrorDescent": osilp.MirrorDescent(), "two stages": osilp.AccelerateThenRefine()}.items():
-        (taken,) = seconds(lambda policy=policy: big.controller(policy, "projected").meet(projected), turns=3)
-        lines.append(
-            (f"replay of {count:,} projected arrivals, {name}, guard projected", 1e6 * taken / count, 0.1, "us")
+    guards = ("none", "projected", "pointwise")
+    tasks = [stepping(program.controller(osilp.MirrorDescent(), guard), rows) for guard in guards]
+    by_hand, *ours = seconds(by_numpy, *tasks, turns=turns)
+    return [
+        Figure(
+            f"step, {POINTS:,} points and {FUNCTIONS} functions, guard {guard}",
+            taken / by_hand,
+            "x",
+            "numpy column and projection",
+            3.0,
         )
+        for guard, taken in zip(guards, ours, strict=True)
+    ]
 
-    frame = arrivals(20_000)
-    medium = compiled(len(frame))
+
+def replays(count, frame_count, turns):
+    """Arrivals that were projected before, and arrivals of a DataFrame beside their projection."""
+    program = compiled(count)
+    projected = program.project(arrivals(count))
+    policies = {"MirrorDescent": osilp.MirrorDescent(), "two stages": osilp.AccelerateThenRefine()}
+    taken = seconds(*(met(program, projected, policy) for policy in policies.values()), turns=turns)
+    lines = [
+        Figure(f"replay of {count:,} projected arrivals, {name}, each", 1e6 * each / count, "us", limit=0.1)
+        for name, each in zip(policies, taken, strict=True)
+    ]
+    frame = arrivals(frame_count)
+    program = compiled(frame_count)
     alone, whole, pointwise = seconds(
-        lambda: medium.project(frame),
-        lambda: medium.replay(osilp.MirrorDescent(), frame, "projected"),
-        lambda: medium.replay(osilp.MirrorDescent(), frame, "pointwise"),
-        turns=5,
+        lambda: program.project(frame),
+        lambda: program.replay(osilp.MirrorDescent(), frame, "projected"),
+        lambda: program.replay(osilp.MirrorDescent(), frame, "pointwise"),
+        turns=turns,
     )
-    lines.append(("replay from a DataFrame, guard projected / projection alone", whole / alone, 1.3, ""))
-    lines.append(("replay from a DataFrame, guard pointwise / projection alone", pointwise / alone, np.nan, ""))
+    return [
+        *lines,
+        Figure("replay from a DataFrame, guard projected", whole / alone, "x", "projection alone", 1.3),
+        Figure("replay from a DataFrame, guard pointwise", pointwise / alone, "x", "projection alone"),
+    ]
 
-    smooth = compiled(1_000_000, smooth=True)
-    (taken,) = seconds(stepping(smooth.controller(osilp.MirrorDescent(), "projected"), rows))
-    lines.append(("step of a smooth stage (log utility, quadratic use), plain", 1e6 * taken / len(rows), 100.0, "us"))
-    data = smooth.project(arrivals(100_000))
-    smooth.controller(osilp.MirrorDescent(), "projected").meet(data)
-    (taken,) = seconds(lambda: smooth.controller(osilp.MirrorDescent(), "projected").meet(data), turns=3)
-    lines.append(("replay of the smooth stage, projected arrivals", 1e6 * taken / 100_000, 10.0, "us"))
-    (taken,) = seconds(stepping(smooth.controller(osilp.MirrorDescent(), "projected"), rows))
-    lines.append(("step of the smooth stage once its loop is compiled", 1e6 * taken / len(rows), 100.0, "us"))
 
-    print(f"{POINTS:,} grid points, {FUNCTIONS} test functions, {'numba' if COMPILED else 'plain numpy'}")
-    for name, figure, limit, unit in lines:
-        verdict = "" if np.isnan(limit) else f"limit {limit:g}  {'met' if figure <= limit else 'MISSED'}"
-        print(f"{name:<75} {figure:>8.3f} {unit:<3} {verdict}")
+def smooth_stages(rows, count, turns):
+    """Log utility and quadratic use; the loop is compiled when many arrivals are met, and steps then use it too."""
+    program = compiled(1_000_000, smooth=True)
+
+    def step_time():
+        (taken,) = seconds(stepping(program.controller(osilp.MirrorDescent(), "projected"), rows), turns=turns)
+        return 1e6 * taken / len(rows)
+
+    plain = step_time()
+    replay = met(program, program.project(arrivals(count)), osilp.MirrorDescent())
+    replay()
+    (taken,) = seconds(replay, turns=turns)
+    return [
+        Figure("step of a smooth stage, plain", plain, "us", limit=100.0),
+        Figure("replay of the smooth stage, projected arrivals, each", 1e6 * taken / count, "us", limit=10.0),
+        Figure("step of the smooth stage once its loop is compiled", step_time(), "us", limit=100.0),
+    ]
+
+
+def growths(rows, count, turns):
+    """How steps grow with grid points, and replays of projected arrivals with test functions and arrivals."""
+    policy = osilp.MirrorDescent()
+    points, functions, horizons = [2000, 8000, 32000], [10, 40, 160], [count // 9, count // 3, count]
+    stepped = [stepping(compiled(10_000_000, points=each).controller(policy, "pointwise"), rows) for each in points]
+
+    def replay(horizon, functions):
+        program = compiled(horizon, functions=functions)
+        return met(program, program.project(arrivals(horizon)), policy)
+
+    by_functions = [replay(count // 9, each) for each in functions]
+    by_horizon = [replay(each, FUNCTIONS) for each in horizons]
+    return [
+        growth("a step by grid points, guard pointwise", points, seconds(*stepped, turns=turns)),
+        growth("a projected replay by test functions", functions, seconds(*by_functions, turns=turns)),
+        growth("a projected replay by arrivals", horizons, seconds(*by_horizon, turns=turns)),
+    ]
+
+
+def figures(quick=False):
+    rows = list(arrivals(100 if quick else 400).itertuples(index=False, name=None))
+    turns = 5 if quick else 7
+    return [
+        *steps(rows, turns=60),
+        *replays(200_000 if quick else 1_000_000, 5_000 if quick else 20_000, turns),
+        *smooth_stages(rows, 20_000 if quick else 100_000, turns),
+        *growths(rows, 90_000 if quick else 360_000, turns),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    shown("Online", figures("--quick" in sys.argv))

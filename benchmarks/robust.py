@@ -1,24 +1,26 @@
-"""Robust linear programs side by side with their peers: ratios from one run, each beside the limit it should keep.
+"""Robust linear programs side by side with their peers.
 
-Run ``pip install -e '.[peers]'`` and then ``python benchmarks/robust.py``; it takes about two minutes. Peers that are
-not installed are left out. Every time is a median of runs that take turns, from data (peers) or from the declared model
-(this package) to the answer; what declaring the rules in Pyomo takes is shown apart.
+Run ``pip install -e '.[peers]'`` and then ``python benchmarks/robust.py``; it takes about two minutes, with ``--quick``
+half a minute. Peers that are not installed are left out. Every time goes from data (peers) or from the declared
+model (this package) to the answer; what declaring the rules in Pyomo takes is shown apart.
 """
 
 import contextlib
 import logging
 import os
 import sys
-import time
+from importlib.util import find_spec
 
-import highspy
 import numpy as np
 import pyomo.environ as pyo
+from dense_highs import dense_highs
+from figures import Figure, shown, timed
 from pyomo.contrib.pyros import AxisAlignedEllipsoidalSet, BoxSet, CardinalitySet, ObjectiveType
 
 import osilp_pyomo as osilp
 
 BUDGET = 4.0
+KINDS = ("box", "budget", "ellipsoid")
 
 
 class Instance:
@@ -31,6 +33,9 @@ class Instance:
         self.limits = rng.uniform(50, 60, rows)
         self.gains = rng.uniform(1, 2, variables)
         self.rows, self.factors, self.variables = rows, factors, variables
+
+    def __str__(self):
+        return f"{self.rows} rows x {self.variables} variables x {self.factors} factors"
 
     def set_of(self, kind):
         zero, one = [0.0] * self.factors, [1.0] * self.factors
@@ -70,18 +75,7 @@ def farthest(kind, gradients):
 
 def plain_exchange(instance, kind):
     """Violated rows added to one warm HiGHS model: what a specialist would write by hand for this very problem."""
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    lp = highspy.HighsLp()
-    columns = instance.variables
-    lp.num_col_, lp.num_row_, lp.sense_ = columns, instance.rows, highspy.ObjSense.kMaximize
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = instance.gains, np.zeros(columns), np.full(columns, 10.0)
-    lp.row_lower_, lp.row_upper_ = np.full(instance.rows, -np.inf), instance.limits
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.arange(instance.rows + 1) * columns
-    lp.a_matrix_.index_ = np.tile(np.arange(columns), instance.rows)
-    lp.a_matrix_.value_ = instance.nominal.ravel()
-    highs.passModel(lp)
+    highs, columns = dense_highs(instance.gains, 10.0, instance.nominal, instance.limits), instance.variables
     while True:
         highs.run()
         x = np.array(highs.getSolution().col_value)
@@ -143,6 +137,7 @@ def with_cvxpy(instance, kind):
 
 
 def with_pyros(instance, kind):
+    """A task that solves the model declared here."""
     m = pyo.ConcreteModel()
     m.x = pyo.Var(range(instance.variables), bounds=(0, 10), initialize=0)
     m.xi = pyo.Param(range(instance.factors), initialize=0.0, mutable=True)
@@ -156,20 +151,23 @@ def with_pyros(instance, kind):
         ) <= instance.limits[i],
     )  # fmt: skip
     highs = pyo.SolverFactory("appsi_highs")
-    started = time.perf_counter()
-    found = pyo.SolverFactory("pyros").solve(
-        model=m,
-        first_stage_variables=[m.x],
-        second_stage_variables=[],
-        uncertain_params=[m.xi],
-        uncertainty_set=instance.set_of(kind),
-        local_solver=highs,
-        global_solver=highs,
-        objective_focus=ObjectiveType.worst_case,
-        solve_master_globally=True,
-        progress_logger=logging.getLogger("quiet"),
-    )
-    return time.perf_counter() - started, -found.final_objective_value
+
+    def task():
+        found = pyo.SolverFactory("pyros").solve(
+            model=m,
+            first_stage_variables=[m.x],
+            second_stage_variables=[],
+            uncertain_params=[m.xi],
+            uncertainty_set=instance.set_of(kind),
+            local_solver=highs,
+            global_solver=highs,
+            objective_focus=ObjectiveType.worst_case,
+            solve_master_globally=True,
+            progress_logger=logging.getLogger("quiet"),
+        )
+        return -found.final_objective_value
+
+    return task
 
 
 @contextlib.contextmanager
@@ -187,85 +185,73 @@ def silence():
             os.close(kept)
 
 
-def in_turns(functions, repeats):
-    """Median seconds and the answer of each function; those whose package is missing are left out."""
-    times, answers = {}, {}
-    for _ in range(repeats):
-        for name, function in functions.items():
-            started = time.perf_counter()
-            try:
-                with silence():
-                    answers[name] = function()
-            except ImportError:
-                continue
-            times.setdefault(name, []).append(time.perf_counter() - started)
-    return {name: float(np.median(each)) for name, each in times.items()}, answers
+def installed():
+    """The peers whose packages are here, those of the solvers they are given too."""
+    peers = {
+        "rsome": (with_rsome, ("rsome", "ecos")),
+        "cvxpy": (with_cvxpy, ("cvxpy",)),
+        "by hand": (plain_exchange, ()),
+    }
+    found = {}
+    for name, (peer, packages) in peers.items():
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            print(f"without {name}: {', '.join(missing)} not installed", flush=True)
+        else:
+            found[name] = peer
+    return found
 
 
-def side_by_side(kind, instance, repeats=7):
-    started = time.perf_counter()
-    m = instance.declared(kind)
-    declaring = time.perf_counter() - started
-    seconds, answers = in_turns(
-        {
-            "osilp": lambda: osilp.solve(m, progress=False, load=False).objective,
-            "plain": lambda: plain_exchange(instance, kind),
-            "rsome": lambda: with_rsome(instance, kind),
-            "cvxpy": lambda: with_cvxpy(instance, kind),
-        },
-        repeats,
-    )
-    ours = seconds["osilp"]
-    limit = "<= 1" if kind == "ellipsoid" else "<= 0.5"
-    table = [(f"{kind}: from the declared model to the answer (s)", ours, "")]
-    for peer, wanted in (("rsome", limit), ("cvxpy", ""), ("plain", "<= 5")):
-        if peer in seconds:
-            difference = abs(answers[peer] / answers["osilp"] - 1)
-            table.append((f"  osilp / {peer}", ours / seconds[peer], wanted))
-            table.append((f"  relative difference of the optima from {peer}", difference, ""))
-    table.append(("  declaring the rules in Pyomo (s), apart", declaring, ""))
-    return table
+def side_by_side(kind, instance, peers, turns):
+    (declaring,), (m,) = timed(lambda: instance.declared(kind), turns=1)
+    with silence():
+        (ours, *theirs), (optimum, *optima) = timed(
+            lambda: osilp.solve(m, progress=False, load=False).objective,
+            *(lambda peer=peer: peer(instance, kind) for peer in peers.values()),
+            turns=turns,
+        )
+    limits = {"rsome": 1.0 if kind == "ellipsoid" else 0.5, "by hand": 5.0}
+    lines = [Figure(f"{kind}, {instance}, declared model to answer", ours, "s")]
+    for peer, taken, value in zip(peers, theirs, optima, strict=True):
+        lines.append(Figure(f"{kind}, to the answer", ours / taken, "x", peer, limits.get(peer)))
+        lines.append(Figure(f"{kind}, relative difference of the optima", abs(value / optimum - 1), "", peer))
+    return [*lines, Figure(f"{kind}, declaring the rules in Pyomo, apart", declaring, "s")]
 
 
-def against_pyros():
-    instance = Instance(20, 10, 5)
-    table = []
+def against_pyros(instance, turns):
+    lines = []
     for kind in ("box", "budget"):
-        m = instance.declared(kind)
-        seconds, answers = in_turns({"osilp": lambda m=m: osilp.solve(m, progress=False, load=False).objective}, 7)
+        m, peer = instance.declared(kind), "PyROS with HiGHS"
+        (ours,), (value,) = timed(lambda m=m: osilp.solve(m, progress=False, load=False).objective, turns=turns)
         with silence():
-            theirs, optimum = with_pyros(instance, kind)
-        table.append((f"PyROS with HiGHS / osilp, 20 x 10 x 5, {kind}", theirs / seconds["osilp"], ">= 100"))
-        table.append(("  relative difference of the optima", abs(optimum / answers["osilp"] - 1), "<= 1e-6"))
-    return table
+            # Once: it is slow enough to be told apart from noise.
+            (theirs,), (optimum,) = timed(with_pyros(instance, kind), turns=1)
+        lines.append(Figure(f"speedup, {kind}, {instance}", theirs / ours, "x", peer, 100, at_least=True))
+        lines.append(Figure(f"{kind}, relative difference of the optima", abs(optimum / value - 1), "", peer, 1e-6))
+    return lines
 
 
-def large():
-    """300 rows x 200 variables x 30 factors, with the log it shows."""
-    instance = Instance(200, 300, 30)
-    table = []
-    for kind in ("box", "budget", "ellipsoid"):
-        started = time.perf_counter()
-        m = instance.declared(kind)
-        declaring = time.perf_counter() - started
-        print(f"300 rows x 200 variables x 30 factors, {kind}:")
-        result = osilp.solve(m, tee=True)
-        table.append((f"300 x 200 x 30, {kind}: seconds to the answer", result.seconds, ""))
-        table.append((f"  {result.status}, relative gap", result.gap / abs(result.objective), "<= 1e-6"))
-        table.append(("  declaring the rules in Pyomo (s), apart", declaring, ""))
-    return table
+def large(instance):
+    """This package alone on a larger instance."""
+    lines = []
+    for kind in KINDS:
+        (declaring,), (m,) = timed(lambda kind=kind: instance.declared(kind), turns=1)
+        result = osilp.solve(m, progress=False)
+        gap = result.gap / abs(result.objective)
+        lines.append(Figure(f"{kind}, {instance}, declared model to answer", result.seconds, "s"))
+        lines.append(Figure(f"{kind}, {instance}, {result.status}, relative gap", gap, "", "its objective", 1e-6))
+        lines.append(Figure(f"{kind}, {instance}, declaring the rules in Pyomo, apart", declaring, "s"))
+    return lines
 
 
-def main():
-    rows = []
-    for kind in ("box", "budget", "ellipsoid"):
-        rows += side_by_side(kind, Instance(50, 30, 10))
-    rows += against_pyros()
-    rows += large()
-    print(f"\n{'':<66} {'measured':>12}   limit")
-    for name, value, limit in rows:
-        print(f"{name:<66} {value:>12.4g}   {limit}")
+def figures(quick=False):
+    peers, turns = installed(), 5 if quick else 7
+    lines = []
+    for kind in KINDS:
+        lines += side_by_side(kind, Instance(50, 30, 10), peers, turns)
+    lines += against_pyros(Instance(20, 10, 5), turns)
+    return lines + large(Instance(50, 75, 15) if quick else Instance(200, 300, 30))
 
 
 if __name__ == "__main__":
-    main()
+    shown("Robust", figures("--quick" in sys.argv))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.chunks import ParquetPart
-from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.domains import FloatArray
@@ -27,6 +27,8 @@ from osilp_pyomo.errors import DataError, SavedStateError
 from osilp_pyomo.saving import write_at_once
 from osilp_pyomo.templates import Arrivals
 
+# What reading a damaged file raises.
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 # Numbers of a column before those of its rows: value, lower and upper bound.
 _BEFORE = 3
 
@@ -45,28 +47,29 @@ class FileBlock:
     def __len__(self) -> int:
         return self.columns
 
-    def load(self) -> Columns:
+    def load(self) -> DenseColumns:
         """The columns, as a map of the file."""
         try:
             numbers = np.asarray(np.load(self.path, mmap_mode="r"))
-        except (OSError, ValueError) as error:
-            raise SavedStateError(
-                f"The block '{self.path}' cannot be read any more ({type(error).__name__}: {error})."
-            ) from None
-        return Columns(numbers[:, 0], numbers[:, _BEFORE:], numbers[:, 1], numbers[:, 2])
+        except _UNREADABLE as error:
+            raise _gone(self.path, error) from None
+        return DenseColumns(numbers[:, 0], numbers[:, _BEFORE:], numbers[:, 1], numbers[:, 2])
 
     def data(self, program: CompiledStages) -> Arrivals:
         """The data of its arrivals."""
         values: list[Any] = []
-        with np.load(_data_path(Path(self.path)), allow_pickle=False) as saved:
-            for number, field in enumerate(program.template.fields):
-                array = saved[f"f{number}"]
-                form = field.curve
-                if form is None:
-                    values.append(array)
-                else:
-                    assert form.knots is not None
-                    values.append(CurveStack.of_arrays(str(field.label), form.knots, array, form.kind, form.outside))
+        try:
+            with np.load(_data_path(Path(self.path)), allow_pickle=False) as saved:
+                arrays = [saved[f"f{number}"] for number in range(len(program.template.fields))]
+        except _UNREADABLE as error:
+            raise _gone(self.path, error) from None
+        for array, field in zip(arrays, program.template.fields, strict=True):
+            form = field.curve
+            if form is None:
+                values.append(array)
+            else:
+                assert form.knots is not None
+                values.append(CurveStack.of_arrays(str(field.label), form.knots, array, form.kind, form.outside))
         return Arrivals(tuple(values), pd.RangeIndex(self.first, self.first + self.arrivals))
 
 
@@ -108,7 +111,8 @@ class BlockMaker:
         numbers[:, _BEFORE:] = batch.usage.reshape(count * functions, -1)
         fixed = batch.fixed.sum(axis=0) if len(batch.fixed) else np.zeros(batch.usage.shape[2])
         earned = float(batch.earned.sum())
-        _save(_data_path(path), {"fixed": fixed, "earned": np.array(earned), **_arrays(arrivals)})
+        told = {"fixed": fixed, "earned": np.array(earned), "arrivals": np.array(count)}
+        _save(_data_path(path), {**told, **_arrays(arrivals)})
         write_at_once(path, lambda temporary: _save_array(temporary, numbers))
         return FileBlock(str(path), len(numbers), count, first, fixed, earned)
 
@@ -117,11 +121,17 @@ class BlockMaker:
         try:
             numbers = np.load(path, mmap_mode="r")
             with np.load(_data_path(path), allow_pickle=False) as saved:
-                fixed, earned = saved["fixed"], float(saved["earned"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+                fixed, earned, arrivals = saved["fixed"], float(saved["earned"]), int(saved["arrivals"])
+        except _UNREADABLE:
             return None
-        width = len(self.program.template.decisions)
-        return FileBlock(str(path), len(numbers), len(numbers) // width, first, fixed, earned)
+        program = self.program
+        if numbers.shape != (arrivals * len(program.template.decisions), _BEFORE + program.evaluator.resources):
+            return None
+        return FileBlock(str(path), len(numbers), arrivals, first, fixed, earned)
+
+
+def _gone(path: str, error: Exception) -> SavedStateError:
+    return SavedStateError(f"The block '{path}' cannot be read any more ({type(error).__name__}: {error}).")
 
 
 @lru_cache(maxsize=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,18 +60,17 @@ class Chunks:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise OptionError(f"Chunks: rows must be a whole number >= 1 (got {rows!r}).")
         self.rows = rows
-        self._paths: list[Path] | None = None
-        self._frames: Callable[[], Iterable[Any]] | None = None
+        #: The files that are read; None for streams of frames.
+        self.paths: list[Path] | None = None
+        self._frames: Any = None
         if isinstance(source, pd.DataFrame):
             source = [source]
         if isinstance(source, str | Path):
-            self._paths = _files(Path(source))
+            self.paths = _files(Path(source))
         elif isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-            self._paths = [path for each in source for path in _files(Path(each))]
-        elif callable(source):
+            self.paths = [path for each in source for path in _files(Path(each))]
+        elif callable(source) or isinstance(source, Iterable):
             self._frames = source
-        elif isinstance(source, Iterable):
-            self._frames = lambda: source
         else:
             raise DataError(
                 "Chunks: the source must be a path, a list of paths, an iterable of DataFrames, or a function that "
@@ -79,17 +80,17 @@ class Chunks:
     @property
     def count(self) -> int | None:
         """How many arrivals there are, where files say so without being read."""
-        if self._paths is None or any(not _is_parquet(path) for path in self._paths):
+        if self.paths is None or any(not _is_parquet(path) for path in self.paths):
             return None
         return sum(part.count for part in self.parts() or ())
 
     def parts(self) -> list[ParquetPart] | None:
         """Parts that can be read by themselves and in any order; None where reading goes from the first to the last."""
-        if self._paths is None or any(not _is_parquet(path) for path in self._paths):
+        if self.paths is None or any(not _is_parquet(path) for path in self.paths):
             return None
         found: list[ParquetPart] = []
         first = 0
-        for path in self._paths:
+        for path in self.paths:
             with _opened(path) as file:
                 sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
             status = path.stat()
@@ -97,7 +98,7 @@ class Chunks:
             groups: list[int] = []
             held = 0
             for number, size in enumerate(sizes):
-                if groups and held + size > self.rows:
+                if held and held + size > self.rows:
                     found.append(ParquetPart(str(path), tuple(groups), first, held, version))
                     first, groups, held = first + held, [], 0
                 groups.append(number)
@@ -115,19 +116,19 @@ class Chunks:
                 raise DataError(f"Chunks: every chunk must be a DataFrame (got {type(frame).__name__}).")
             for start in range(0, len(frame), self.rows):
                 part = frame.iloc[start : start + self.rows]
-                if self._paths is not None:
+                if self.paths is not None:
                     part = part.set_axis(pd.RangeIndex(first, first + len(part)), axis=0)
                 first += len(part)
                 yield part
 
     def _read(self, renamed: Mapping[str, Any]) -> Iterator[Any]:
         if self._frames is not None:
-            source = self._frames()
+            source = self._frames() if callable(self._frames) else self._frames
             if not isinstance(source, Iterable):
                 raise DataError(f"Chunks: the function must give DataFrames (got {type(source).__name__}).")
             yield from source
             return
-        for path in self._paths or ():
+        for path in self.paths or ():
             read = _read_parquet if _is_parquet(path) else _read_csv
             yield from read(path, renamed, self.rows)
 
@@ -191,25 +192,31 @@ def _read_parquet(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator
     with _opened(path) as file:
         columns = _known(file.schema_arrow.names, renamed)
         for batch in file.iter_batches(batch_size=rows, columns=columns):
-            yield _named(batch.to_pandas(), renamed, 0)
+            yield _named(batch.to_pandas(ignore_metadata=True), renamed, 0)
 
 
 def _read_csv(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator[pd.DataFrame]:
     try:
-        header = pd.read_csv(path, nrows=0)
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise DataError(f"Arrivals: '{path}' is no CSV file ({error}).") from None
-    columns = _known(list(header.columns), renamed)
-    try:
-        with pd.read_csv(path, chunksize=rows, usecols=columns) as reader:
-            for frame in reader:
-                yield _named(frame, renamed, 0)
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise DataError(f"Arrivals: '{path}' cannot be read ({error}).") from None
+        names = pd.read_csv(path, nrows=1, header=None, dtype=str).iloc[0].tolist()
+        twice = [name for name in names if names.count(name) > 1 and name in renamed]
+        if twice:
+            raise DataError(f"Arrivals: '{path}' has two columns {twice[0]!r}.")
+        with warnings.catch_warnings():
+            # A row that is longer than the header would lose, or shift, its fields.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            with pd.read_csv(path, chunksize=rows, index_col=False) as reader:
+                for frame in reader:
+                    known = _known(list(frame.columns), renamed)
+                    yield _named(frame if known is None else frame[known].copy(), renamed, 0)
+    except DataError:
+        raise
+    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
+        raise DataError(f"Arrivals: '{path}' cannot be read as CSV ({type(error).__name__}: {error}).") from None
 
 
 def _known(names: list[str], renamed: Mapping[str, Any]) -> list[str] | None:
-    return [name for name in names if name in renamed] if renamed else None
+    """The columns to read; all of them where none is known, so that what is missing can be told by name."""
+    return [name for name in names if name in renamed] or None
 
 
 def _named(frame: pd.DataFrame, renamed: Mapping[str, Any], first: int) -> pd.DataFrame:

@@ -29,13 +29,13 @@ class Block(Protocol):
 
     def __len__(self) -> int: ...
 
-    def load(self) -> Columns:
+    def load(self) -> DenseColumns:
         """The columns."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class DenseColumns:
     """Columns with bounds: values (T,), matrix (T, q), lower and upper (T,); itself a block in memory."""
 
     values: FloatArray
@@ -46,20 +46,20 @@ class Columns:
     def __len__(self) -> int:
         return len(self.values)
 
-    def load(self) -> Columns:
+    def load(self) -> DenseColumns:
         """The columns themselves."""
         return self
 
-    def taken(self, places: IntArray | Truths) -> Columns:
+    def taken(self, places: IntArray | Truths) -> DenseColumns:
         """Some of the columns."""
-        return Columns(self.values[places], self.matrix[places], self.lower[places], self.upper[places])
+        return DenseColumns(self.values[places], self.matrix[places], self.lower[places], self.upper[places])
 
-    def parts(self) -> Iterator[tuple[slice, Columns]]:
+    def parts(self) -> Iterator[tuple[slice, DenseColumns]]:
         """Parts that fit into the cache, and where they stand."""
         step = max(64, _TOGETHER // max(1, self.matrix.shape[1]))
         for start in range(0, len(self), step):
             at = slice(start, start + step)
-            yield at, Columns(self.values[at], self.matrix[at], self.lower[at], self.upper[at])
+            yield at, DenseColumns(self.values[at], self.matrix[at], self.lower[at], self.upper[at])
 
     @property
     def bounded(self) -> Truths:
@@ -67,7 +67,7 @@ class Columns:
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     @classmethod
-    def joined(cls, parts: list[Columns]) -> Columns:
+    def joined(cls, parts: list[DenseColumns]) -> DenseColumns:
         """Several one after the other."""
         if len(parts) == 1:
             return parts[0]
@@ -87,12 +87,13 @@ class Threshold:
     sizes: FloatArray
     width: float
 
-    def look(self, part: Columns) -> tuple[FloatArray, Truths]:
+    def look(self, part: DenseColumns) -> tuple[FloatArray, Truths]:
         """Margins r - C w of some columns, and which of them are near; those without two bounds always are."""
         margin = part.values - part.matrix @ self.dual
         if np.isinf(self.width):
             return margin, np.ones(len(part), dtype=bool)
-        near = np.abs(margin) <= self.width * (np.abs(part.matrix) @ self.sizes)
+        with np.errstate(over="ignore"):
+            near = np.abs(margin) <= self.width * (np.abs(part.matrix) @ self.sizes)
         return margin, near | ~part.bounded
 
 
@@ -101,12 +102,12 @@ class Gathered:
     """The near columns of a block and their places; what the others use and earn, each at the bound of its sign."""
 
     places: IntArray
-    near: Columns
+    near: DenseColumns
     used: FloatArray
     earned: float
 
 
-def sample(block: Block, count: int, seed: int) -> Columns:
+def sample(block: Block, count: int, seed: int) -> DenseColumns:
     """Some columns of a block, drawn without regard to what they are."""
     columns = block.load()
     places = np.random.default_rng(seed).choice(len(columns), min(count, len(columns)), replace=False)
@@ -143,8 +144,7 @@ def check(block: Block, threshold: Threshold, dual: FloatArray, sizes: FloatArra
     for _, part in block.load().parts():
         before, near = threshold.look(part)
         after = part.values - part.matrix @ dual
-        outside = ~near
-        turned = outside & (before * after < 0)
+        turned = ~near & disagreeing(before, after)
         if turned.any():
             size = np.abs(part.values) + np.abs(part.matrix) @ np.abs(dual)
             turned &= np.abs(after) > TIE * size
@@ -156,12 +156,24 @@ def check(block: Block, threshold: Threshold, dual: FloatArray, sizes: FloatArra
     return Checked(wrong, farthest, bound)
 
 
-def worth(block: Block, dual: FloatArray) -> float:
-    """What the columns of a block add to the bound that a dual proves: the most they could earn at its prices."""
-    return sum(_worth(part, part.values - part.matrix @ dual) for _, part in block.load().parts())
+def least_use(block: Block, dual: FloatArray) -> tuple[float, float]:
+    """What the columns of a block use at least of the rows weighted by a dual, and the sum of its absolute terms."""
+    least = size = 0.0
+    for _, part in block.load().parts():
+        if not part.bounded.all():
+            return -np.inf, 0.0
+        use = part.matrix @ dual
+        least += float(use @ np.where(use > 0, part.lower, part.upper))
+        size += float((np.abs(part.matrix) @ np.abs(dual)) @ np.maximum(np.abs(part.lower), np.abs(part.upper)))
+    return least, size
 
 
-def _worth(part: Columns, margin: FloatArray) -> float:
+def disagreeing(before: FloatArray, after: FloatArray) -> Truths:
+    """Which columns stand at the wrong bound: upper where their margin was positive, else lower."""
+    return np.where(before > 0, after < 0, after > 0)
+
+
+def _worth(part: DenseColumns, margin: FloatArray) -> float:
     bounds = np.where(margin > 0, part.upper, part.lower)
     # A column without bound proves nothing where it should; its margin is zero up to rounding.
     return float(margin @ np.where(np.isfinite(bounds), bounds, 0.0))
@@ -182,6 +194,6 @@ def decisions(block: Block, threshold: Threshold, near: FloatArray) -> FloatArra
     return x
 
 
-def _decided(part: Columns, margin: FloatArray, near: Truths) -> FloatArray:
+def _decided(part: DenseColumns, margin: FloatArray, near: Truths) -> FloatArray:
     """Each column at the bound that its sign asks for; nothing where it is near."""
     return np.where(near, 0.0, np.where(margin > 0, part.upper, part.lower))

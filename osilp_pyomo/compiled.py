@@ -108,7 +108,8 @@ class CompiledStages:
         digest = hashlib.sha256()
         template, evaluator = self.template, self.evaluator
         digest.update(repr((template.maximize, template.decisions, template.integer.tolist())).encode())
-        digest.update(repr([(field.label, field.hidden) for field in template.fields]).encode())
+        for field in template.fields:
+            digest.update(repr((field.label, field.hidden, field.default, field.allowed, field.curve)).encode())
         rows = [template.objective]
         rows += [each.terms for each in template.families]
         rows += [each.terms for each in template.rows]
@@ -125,7 +126,9 @@ class CompiledStages:
                     values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
                     digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(repr([function.text for function in template.functions]).encode())
-        for array in (evaluator.total, evaluator.point_total, *evaluator.points):
+        functions = [evaluator.phi(number) for number in range(len(template.families))]
+        dense = [phi if isinstance(phi, np.ndarray) else phi.toarray() for phi in functions]
+        for array in (evaluator.total, evaluator.point_total, *evaluator.points, *dense):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 

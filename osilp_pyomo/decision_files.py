@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,20 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.saving import write_at_once
 
-# Takes a chunk: the index of its arrivals, decisions (B, n), and further columns by name.
-Sink = Callable[[pd.Index, FloatArray, dict[str, Any]], None]
+# Takes a chunk: decisions (B, n), and further columns by name.
+Sink = Callable[[FloatArray, dict[str, Any]], None]
 
 
-def write_decisions(path: Any, labels: Sequence[Any], fill: Callable[[Sink], None]) -> Path | None:
+def write_decisions(
+    path: Any, labels: Sequence[Any], sources: Sequence[Path] | None, fill: Callable[[Sink], None]
+) -> Path | None:
     """Let ``fill`` write chunks of decisions into a file; with no path they are let go.
 
-    Columns are "arrival", the decisions under the user's names, and whatever else is told of them.
+    Columns are "arrival", counted from 0, the decisions under the user's names, and whatever else is told of them.
+    The file must be none of the ``sources`` that are read.
     """
     if path is None:
-        fill(lambda index, decisions, further: None)
+        fill(lambda decisions, further: None)
         return None
     target = Path(path)
     kind = target.suffix.lower()
@@ -34,27 +38,32 @@ def write_decisions(path: Any, labels: Sequence[Any], fill: Callable[[Sink], Non
         require_parquet(f"writing '{target}'")
     if not target.parent.is_dir():
         raise OptionError(f"write=: there is no folder '{target.parent}'.")
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise OptionError(f"write=: '{target}' cannot be written.")
+    if sources is not None and target.resolve() in [source.resolve() for source in sources]:
+        raise OptionError(f"write=: '{target}' is the file that the arrivals are read from.")
     names = [str(label) for label in labels]
     written = _write_parquet if kind == ".parquet" else _write_csv
     write_at_once(target, lambda temporary: written(temporary, names, fill))
     return target
 
 
-def _frame(names: Sequence[str], index: pd.Index, decisions: FloatArray, further: dict[str, Any]) -> pd.DataFrame:
-    columns = {"arrival": np.asarray(index), **{name: decisions[:, k] for k, name in enumerate(names)}}
+def _frame(names: Sequence[str], first: int, decisions: FloatArray, further: dict[str, Any]) -> pd.DataFrame:
+    told: dict[str, Any] = {"arrival": np.arange(first, first + len(decisions)), **further}
     # A decision that is itself called "reward" keeps its name.
-    columns |= {name if name not in columns else f"{name}_": value for name, value in further.items()}
-    return pd.DataFrame(columns)
+    told = {f"{name}_" if name in names else name: value for name, value in told.items()}
+    numbers, *others = told.items()
+    return pd.DataFrame(dict([numbers, *((name, decisions[:, k]) for k, name in enumerate(names)), *others]))
 
 
 def _write_csv(path: Path, names: Sequence[str], fill: Callable[[Sink], None]) -> None:
     with open(path, "w", newline="") as file:
-        fresh = True
+        first = 0
 
-        def sink(index: pd.Index, decisions: FloatArray, further: dict[str, Any]) -> None:
-            nonlocal fresh
-            _frame(names, index, decisions, further).to_csv(file, index=False, header=fresh)
-            fresh = False
+        def sink(decisions: FloatArray, further: dict[str, Any]) -> None:
+            nonlocal first
+            _frame(names, first, decisions, further).to_csv(file, index=False, header=not first)
+            first += len(decisions)
 
         fill(sink)
 
@@ -64,10 +73,12 @@ def _write_parquet(path: Path, names: Sequence[str], fill: Callable[[Sink], None
     from pyarrow import parquet
 
     writer: Any = None
+    first = 0
 
-    def sink(index: pd.Index, decisions: FloatArray, further: dict[str, Any]) -> None:
-        nonlocal writer
-        table = pyarrow.Table.from_pandas(_frame(names, index, decisions, further), preserve_index=False)
+    def sink(decisions: FloatArray, further: dict[str, Any]) -> None:
+        nonlocal writer, first
+        table = pyarrow.Table.from_pandas(_frame(names, first, decisions, further), preserve_index=False)
+        first += len(decisions)
         if writer is None:
             writer = parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)

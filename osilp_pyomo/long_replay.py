@@ -42,12 +42,12 @@ def replay_chunks(
                     codes = outcome.reasons.astype(np.int64)
                     earned += float(rewards.sum())
                     reasons += np.bincount(codes, minlength=len(REASONS))
-                    sink(part.index, outcome.taken, {"reason": _REASONS[codes], "reward": rewards})
+                    sink(outcome.taken, {"reason": _REASONS[codes], "reward": rewards})
                     shown.update(len(part))
         if not met:
             raise DataError("replay: there are no arrivals.")
 
-    written = write_decisions(write, program.template.decisions, fill)
+    written = write_decisions(write, program.template.decisions, chunks.paths, fill)
     return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, written)
 
 

@@ -8,6 +8,7 @@ a cluster.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,7 @@ def solve_chunks(
     _refuse_stages(program)
     started = time.monotonic()
     deadline = np.inf if time_limit is None else started + time_limit
-    with _folder(cache) as folder, mapper(executor, "solve_offline") as run:
+    with _folder(cache, chunks) as folder, mapper(executor, "solve_offline") as run:
         blocks = _make_blocks(program, chunks, folder, run, progress)
         fixed = sum((block.fixed for block in blocks), np.zeros(program.evaluator.resources))
         evaluator = program.evaluator
@@ -75,7 +76,10 @@ def solve_chunks(
             return _without_answer(program, answer, time.monotonic() - started)
         settled = _Settling(program, folder, answer, blocks)
         written = write_decisions(
-            write, program.template.decisions, lambda sink: settled.sweep(run, sink, write is not None, progress)
+            write,
+            program.template.decisions,
+            chunks.paths,
+            lambda sink: settled.sweep(run, sink, write is not None, progress),
         )
         return settled.result(time.monotonic() - started, written)
 
@@ -96,17 +100,23 @@ def _refuse_stages(program: CompiledStages) -> None:
 
 
 @contextmanager
-def _folder(cache: Any) -> Iterator[Path]:
-    if cache is None:
-        with tempfile.TemporaryDirectory(prefix="osilp-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
-        return
-    folder = Path(cache)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OptionError(f"cache=: '{folder}' cannot be a folder ({error}).") from None
-    yield folder
+def _folder(cache: Any, chunks: Chunks) -> Iterator[Path]:
+    """Where blocks go: the user's folder if they can be known again, else one that is gone afterwards."""
+    folder = None
+    if cache is not None:
+        folder = Path(cache)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OptionError(f"cache=: '{folder}' cannot be a folder ({error}).") from None
+        if not os.access(folder, os.W_OK):
+            raise OptionError(f"cache=: '{folder}' cannot be written.")
+        if chunks.parts() is not None:
+            yield folder
+            return
+    # A stream has no name by which its blocks could be known again.
+    with tempfile.TemporaryDirectory(prefix="osilp-", dir=folder, ignore_cleanup_errors=True) as made:
+        yield Path(made)
 
 
 def _make_blocks(
@@ -127,12 +137,10 @@ def _make_blocks(
 
 
 def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, folder: Path) -> Iterator[FileBlock]:
-    # A stream has no name by which its blocks could be known again.
-    own = Path(tempfile.mkdtemp(prefix="stream-", dir=folder))
     first = 0
     for number, frame in enumerate(chunks.frames(program.intake.columns)):
         if len(frame):
-            block = maker.write(program.arrivals(frame), own / f"{number:06d}.npy", first)
+            block = maker.write(program.arrivals(frame), folder / f"{number:06d}.npy", first)
             first += block.arrivals
             yield block
 
@@ -259,7 +267,7 @@ class _Settling:
                 self.rows += seen.rows
                 self.reward += seen.reward
                 if seen.decisions is not None:
-                    sink(pd.RangeIndex(block.first, block.first + block.arrivals), seen.decisions, {})
+                    sink(seen.decisions, {})
                 shown.update(block.arrivals)
 
     def result(self, seconds: float, written: Path | None) -> Result:

@@ -45,7 +45,12 @@ def mapper(executor: Any, what: str) -> Iterator[Callable[[Callable[[Any], Any],
     if chosen is None:
         yield map
     elif isinstance(chosen, Executor):
-        yield chosen.map
+        try:
+            yield chosen.map
+        except BrokenExecutor as error:
+            raise ExecutorError(
+                f"{what}: the executor broke before its work was done ({type(error).__name__}: {error})."
+            ) from None
     else:
         with _Renewed(chosen, what) as renewed:
             yield renewed.map

@@ -33,7 +33,7 @@ BLOCK_SIZE = 2**16
 # Points in one block. Fewer make numpy's calls too short, more leave too few columns in a block.
 BLOCK_POINTS = 4096
 # From so many columns on, those that a decision leaves at zero are left out of what is evaluated.
-_MANY_COLUMNS = 10_000
+_MANY_COLUMNS = 1_000
 # Where a row all but vanishes, its violation is measured by this share of its size elsewhere.
 SCALE_FLOOR = 1e-6
 

@@ -13,7 +13,7 @@ from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, Batch, Evaluator
-from osilp_pyomo.chunks import as_chunks, is_chunked
+from osilp_pyomo.chunks import Chunks, as_chunks, is_chunked
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.convex_offline import solve_convex
@@ -227,6 +227,15 @@ class OnlineProgram(CompiledStages):
             time.perf_counter() - started, projected is not None,
         )  # fmt: skip
 
+    def _all_of(self, chunks: Chunks) -> pd.DataFrame:
+        """All arrivals of chunks as one frame, each looked at by itself."""
+        frames = list(chunks.frames(self.intake.columns))
+        if not frames:
+            raise DataError("solve_offline: there are no arrivals.")
+        for frame in frames:
+            self.intake.frame(frame)
+        return pd.concat(frames)
+
     def _refuse_beside_chunks(self, what: str, data: Any, profiles: Any) -> None:
         if data is None or isinstance(data, Batch) or profiles is not None:
             raise OptionError(
@@ -325,7 +334,7 @@ class OnlineProgram(CompiledStages):
                     self, as_chunks(data), write=write, cache=cache, executor=executor, time_limit=time_limit,
                     progress=progress,
                 )  # fmt: skip
-            data = pd.concat(list(as_chunks(data).frames(self.intake.columns)))
+            data = self._all_of(as_chunks(data))
         for name, value in (("write", write), ("cache", cache), ("executor", executor)):
             if value is not None:
                 raise OptionError(

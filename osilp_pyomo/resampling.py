@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.batches import POINTS, Evaluator
-from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
@@ -45,7 +45,9 @@ def resolve_sample(
     times = np.repeat(history.multiplicity, width)
     lower, upper = history["lower"].ravel(), history["upper"].ravel()
     solve = solve_exact_sample if view == POINTS else solve_sample
-    columns = Columns(history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times)
+    columns = DenseColumns(
+        history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times
+    )
     found = solve(columns, budget, floor, dual, lp_solver)
     if found is None:
         return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.problem import IntArray
 from osilp_pyomo.wide_lp import ColumnAnswer, solve_whole, solve_wide
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-7
 
 
 def solve_sample(
-    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
 ) -> ColumnAnswer | None:
     """Maximize ``values @ x`` over ``x @ matrix <= budget`` (``==`` where the floor is -inf) and bounds.
 
@@ -43,7 +43,7 @@ def peaks_of(excess: FloatArray, least: float) -> IntArray:
 
 
 def solve_exact_sample(
-    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
 ) -> ColumnAnswer | None:
     """The same with a row for every grid point; those that are violated join the LP (an exchange)."""
     points = columns.matrix

@@ -21,7 +21,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.column_blocks import TIE, Block, Columns, Threshold, check, decisions, gather, sample, worth
+from osilp_pyomo.column_blocks import (
+    TIE,
+    Block,
+    DenseColumns,
+    Threshold,
+    check,
+    decisions,
+    disagreeing,
+    gather,
+    least_use,
+    sample,
+)
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.problem import FiniteLP, IntArray
@@ -36,8 +47,10 @@ _AT_ONCE = 40_000
 _CAUTION = 1.0
 # By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
 _WIDER, _MUCH_WIDER = 3.0, 10.0
-# The least width.
-_LEAST = 1e-6
+# The least width, and how often columns inside may have no solution before all of them are taken.
+_LEAST, _FAILURES = 1e-6, 3
+# A gap between objective and bound, relative to their terms, that rounding can leave.
+_CLOSED = 1e-7
 
 # Runs a function on every block and gives the results in order.
 Mapper = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
@@ -107,35 +120,40 @@ def solve_wide(
         if _proved_infeasible(blocks, budget, threshold.dual, run):
             return WideAnswer("infeasible", passes=2)
         passes = 1
-    least = _LEAST
+    least, failures = _LEAST, 0
     while True:
         if time.monotonic() > deadline:
             return WideAnswer("time_limit", passes=passes)
         found = list(run(partial(gather, threshold=threshold), blocks))
-        near = Columns.joined([each.near for each in found])
+        near = DenseColumns.joined([each.near for each in found])
         passes += 1
         left = budget - sum((each.used for each in found), np.zeros(len(budget)))
         everything = len(near) == total
         start = threshold.dual if not everything or dual is None else dual
-        status, answer = solve_columns(near, left, floor, start, threshold.width)
+        status, answer = solve_columns(near, left, floor, start, threshold.width, deadline)
         if answer is not None:
             sizes = anchors(answer.dual)
             seen = list(run(partial(check, threshold=threshold, dual=answer.dual, sizes=sizes), blocks))
             passes += 1
-            if not any(each.wrong for each in seen):
-                earned = sum(each.earned for each in found) + float(answer.x @ near.values)
-                bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
+            earned = sum(each.earned for each in found) + float(answer.x @ near.values)
+            bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
+            size = abs(earned) + abs(bound) + float(np.abs(budget) @ np.abs(answer.dual))
+            closed = everything or bound - earned <= _CLOSED * size
+            if closed and not any(each.wrong for each in seen):
                 split = np.cumsum([len(each.places) for each in found])[:-1]
                 own = tuple(np.split(answer.x, split))
                 rest = left - answer.x @ near.matrix
                 return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
             # The new dual is better than that of the sample: what disagrees with it says how far it may be off.
-            least *= _WIDER
+            least *= _WIDER if closed else _MUCH_WIDER
             threshold = Threshold(answer.dual, sizes, max(least, _WIDER * max(each.farthest for each in seen)))
         elif everything:
             return WideAnswer(status, passes=passes)
         else:
-            threshold = Threshold(threshold.dual, threshold.sizes, _MUCH_WIDER * threshold.width)
+            # An LP without solution is told by all of its columns, some of which may never be near.
+            failures += 1
+            width = _MUCH_WIDER * threshold.width if failures < _FAILURES else np.inf
+            threshold = Threshold(threshold.dual, threshold.sizes, width)
 
 
 def _from_sample(
@@ -151,7 +169,8 @@ def _from_sample(
     wanted = max(_AT_ONCE, int(100 * np.sqrt(total)))
     drawn = list(run(_Sampler(wanted / total, seed), blocks))
     halves = [
-        _bounded(Columns.joined([each.taken(np.arange(first, len(each), 2)) for each in drawn])) for first in (0, 1)
+        _bounded(DenseColumns.joined([each.taken(np.arange(first, len(each), 2)) for each in drawn]))
+        for first in (0, 1)
     ]
     found, start = [], dual
     for half in halves:
@@ -170,20 +189,22 @@ class _Sampler:
     share: float
     seed: int
 
-    def __call__(self, block: Block) -> Columns:
+    def __call__(self, block: Block) -> DenseColumns:
         return sample(block, max(2, round(self.share * len(block))), self.seed)
 
 
-def _bounded(columns: Columns) -> Columns:
+def _bounded(columns: DenseColumns) -> DenseColumns:
     kept = columns.bounded
     return columns if kept.all() else columns.taken(np.flatnonzero(kept))
 
 
 def _smoothed(
-    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray | None, first: float | None
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray | None, first: float | None
 ) -> FloatArray:
     """Newton's dual of bounded columns, with rows in units of what they are used by."""
-    use = np.abs(columns.matrix).mean(axis=0) if len(columns) else np.ones(len(budget))
+    if not len(columns):
+        return np.zeros(len(budget))
+    use = np.abs(columns.matrix).mean(axis=0)
     units = np.where(use > 0, use, 1.0)
     start = np.zeros(len(budget)) if dual is None else np.maximum(dual, floor) * units
     left = (budget - columns.lower @ columns.matrix) / units
@@ -192,21 +213,19 @@ def _smoothed(
 
 
 def _proved_infeasible(blocks: Sequence[Block], budget: FloatArray, dual: FloatArray, run: Mapper) -> bool:
-    """Whether the rows, weighted by the dual, ask for less than the columns use at least."""
-    # The bound that the dual proves for values of zero: below zero, no decision is feasible (Farkas).
-    bound = float(budget @ dual) + sum(run(partial(_worth_of_nothing, dual=dual), blocks))
-    return bound < -1e-9 * float(np.abs(budget) @ np.abs(dual))
-
-
-def _worth_of_nothing(block: Block, dual: FloatArray) -> float:
-    columns = block.load()
-    if not columns.bounded.all():
-        return np.inf
-    return worth(Columns(np.zeros(len(columns)), columns.matrix, columns.lower, columns.upper), dual)
+    """Whether the rows, weighted by the dual, allow less than the columns use at least (Farkas)."""
+    seen = list(run(partial(least_use, dual=dual), blocks))
+    size = float(np.abs(budget) @ np.abs(dual)) + sum(absolute for _, absolute in seen)
+    return sum(least for least, _ in seen) - float(budget @ dual) > 1e-9 * size
 
 
 def solve_columns(
-    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float = np.inf
+    columns: DenseColumns,
+    budget: FloatArray,
+    floor: FloatArray,
+    dual: FloatArray,
+    width: float = np.inf,
+    deadline: float = np.inf,
 ) -> tuple[str, ColumnAnswer | None]:
     """The same for columns in memory, around a dual that may be off by ``width`` of each column's size.
 
@@ -215,18 +234,18 @@ def solve_columns(
     """
     groups = _equal_columns(columns)
     if groups is None:
-        return _solve_near(columns, budget, floor, dual, width)
+        return _solve_near(columns, budget, floor, dual, width, deadline)
     first, group, counts = groups
     merged = columns.taken(first)
-    merged = Columns(merged.values, merged.matrix, merged.lower * counts, merged.upper * counts)
-    status, found = _solve_near(merged, budget, floor, dual, width)
+    merged = DenseColumns(merged.values, merged.matrix, merged.lower * counts, merged.upper * counts)
+    status, found = _solve_near(merged, budget, floor, dual, width, deadline)
     if found is None:
         return status, None
     return status, ColumnAnswer(found.dual, _shared(found.x, columns, group, counts))
 
 
 def _solve_near(
-    columns: Columns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float, deadline: float
 ) -> tuple[str, ColumnAnswer | None]:
     band = _BAND + _BAND_A_ROW * len(budget)
     unbounded = ~columns.bounded
@@ -241,15 +260,15 @@ def _solve_near(
         work = np.ones(len(columns), dtype=bool)
         if band < len(columns):
             size = sizes_of(columns.matrix, dual)
-            distance = np.abs(margin) / np.where(size > 0, size, 1e-300)
+            distance = np.where(size > 0, np.abs(margin) / np.where(size > 0, size, 1.0), np.inf)
             work[:] = unbounded
             work[np.argpartition(distance, band)[:band]] = True
         fixed = np.where(work, 0.0, np.where(margin > 0, columns.upper, columns.lower))
         left = budget - fixed @ columns.matrix
-        status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor)
+        status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor, deadline)
         if found is not None:
             after = columns.values - columns.matrix @ found.dual
-            turned = ~work & (after * margin < 0)
+            turned = ~work & disagreeing(margin, after)
             if turned.any():
                 size = np.abs(columns.values) + np.abs(columns.matrix) @ np.abs(found.dual)
                 turned &= np.abs(after) > TIE * size
@@ -265,7 +284,9 @@ def _solve_near(
             band *= 4
 
 
-def solve_whole(columns: Columns, budget: FloatArray, floor: FloatArray) -> tuple[str, ColumnAnswer | None]:
+def solve_whole(
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, deadline: float = np.inf
+) -> tuple[str, ColumnAnswer | None]:
     """The LP of all columns, by HiGHS."""
     rows, count = len(budget), len(columns)
     if not count:
@@ -277,16 +298,22 @@ def solve_whole(columns: Columns, budget: FloatArray, floor: FloatArray) -> tupl
         sparse.csr_array(columns.matrix.T), np.where(np.isfinite(floor), -np.inf, budget), budget,
         [""] * count, [""] * rows,
     )  # fmt: skip
-    found = HighsModel(lp, Scaling(_units(columns))).solve()
+    units = _units(columns)
+    # HiGHS' tolerances are absolute: values of any size are measured by the largest of them.
+    dearest = float(np.abs(columns.values * units).max(initial=0.0))
+    model = HighsModel(lp, Scaling(units, float(2.0 ** np.round(np.log2(dearest))) if dearest > 0 else 1.0))
+    if np.isfinite(deadline):
+        model.limit_time(deadline - time.monotonic())
+    found = model.solve()
     if found.x is None or found.row_duals is None:
         return found.status, None
     return found.status, ColumnAnswer(np.maximum(found.row_duals, floor), found.x)
 
 
-def _units(columns: Columns) -> FloatArray:
+def _units(columns: DenseColumns) -> FloatArray:
     """Units in which columns use about the same, as powers of two: HiGHS' tolerances are absolute."""
     row = np.abs(columns.matrix).max(axis=0)
-    size = (np.abs(columns.matrix) / np.where(row > 0, row, 1.0)).max(axis=1)
+    size = (np.abs(columns.matrix) / np.where(row > 0, row, 1.0)).max(axis=1, initial=0.0)
     middle = float(np.median(size[size > 0])) if np.any(size > 0) else 1.0
     ratio = np.where(size > 0, np.clip(middle / np.where(size > 0, size, 1.0), 1e-6, 1e6), 1.0)
     return np.exp2(np.round(np.log2(ratio)))
@@ -295,7 +322,7 @@ def _units(columns: Columns) -> FloatArray:
 # -- equal columns -------------------------------------------------------------------------------------
 
 
-def _equal_columns(columns: Columns) -> tuple[IntArray, IntArray, FloatArray] | None:
+def _equal_columns(columns: DenseColumns) -> tuple[IntArray, IntArray, FloatArray] | None:
     """Columns that are equal as one: the first of each group, the group of each column, and how many it has.
 
     None where all differ. Arrivals from a finite support tie by the thousand; as one column they are one tie.
@@ -323,7 +350,7 @@ def _equal_columns(columns: Columns) -> tuple[IntArray, IntArray, FloatArray] | 
     return first, group, np.bincount(numbers).astype(float)
 
 
-def _shared(x: FloatArray, columns: Columns, group: IntArray, counts: FloatArray) -> FloatArray:
+def _shared(x: FloatArray, columns: DenseColumns, group: IntArray, counts: FloatArray) -> FloatArray:
     """The decision for a group handed out: as many as can at their upper bound, one between, so that it is a vertex."""
     span = columns.upper - columns.lower
     open_span = ~np.isfinite(span)
@@ -334,4 +361,4 @@ def _shared(x: FloatArray, columns: Columns, group: IntArray, counts: FloatArray
     with np.errstate(invalid="ignore", divide="ignore"):
         above = x[group] - np.where(open_span, 0.0, columns.lower * counts[group])
         own = np.where(open_span, above / counts[group], columns.lower + np.clip(above - rank * span, 0.0, span))
-    return own
+    return np.clip(own, columns.lower, columns.upper)

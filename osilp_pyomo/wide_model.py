@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.highs import HighsModel, LPSolution
@@ -125,7 +125,7 @@ class WideModel:
         # Rows with one upper limit each, as they mostly are, need no copy.
         plain = len(rows) == self.rows and np.array_equal(rows, np.arange(self.rows))
         matrix = self._matrix[:, : self.rows] if plain else self._matrix[:, rows] * signs
-        columns = Columns(sense * self._lp.cost, matrix, self._lp.column_lower, self._lp.column_upper)
+        columns = DenseColumns(sense * self._lp.cost, matrix, self._lp.column_lower, self._lp.column_upper)
         start = np.maximum(signs * sense * self._dual[rows], floor) if self._dual.any() else None
         answer = solve_wide([columns], budget, floor, start, deadline=self._deadline)
         if answer.dual is None:

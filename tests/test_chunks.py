@@ -215,8 +215,12 @@ def test_a_damaged_block_is_told(program, parquet, tmp_path):
     with pytest.raises(SolverError) as told:
         program.solve_offline(parquet, "projected", cache=cache)
     assert str(told.value) == f"The block '{block}' does not hold the columns of its arrivals; empty the cache."
-    for content in (b"nothing", b""):
-        block.write_bytes(content)
+    short = numbers[:10]
+    for content in (b"nothing", b"", b"short"):
+        if content == b"short":
+            np.save(block, short)
+        else:
+            block.write_bytes(content)
         assert program.solve_offline(parquet, "projected", cache=cache).status == "optimal"
 
 
@@ -332,7 +336,7 @@ def test_refused_sources(program, frame, tmp_path):
     )
     (tmp_path / "no.csv").write_text("")
     assert refused(DataError, lambda: program.replay(policy, tmp_path / "no.csv")).startswith(
-        f"Arrivals: '{tmp_path / 'no.csv'}' is no CSV file ("
+        f"Arrivals: '{tmp_path / 'no.csv'}' cannot be read as CSV (EmptyDataError: "
     )
     (tmp_path / "head.csv").write_text("value,place\n")
     assert refused(DataError, lambda: program.replay(policy, tmp_path / "head.csv")) == "replay: there are no arrivals."
@@ -360,6 +364,89 @@ def test_refused_sources(program, frame, tmp_path):
     assert refused(DataError, lambda: program.replay(policy, [frame, frame])).startswith(too_many)
 
 
+def test_files_that_are_almost_right(program, frame, tmp_path):
+    def refused(name, content):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(DataError) as told:
+            program.replay(osilp.Greedy(), path)
+        return str(told.value).replace(str(tmp_path), "")
+
+    # Rows longer than the header would shift their fields, or lose one.
+    assert refused("long.csv", b"value,place\n7,0.5,0.5\n7,0.6,0.6\n").startswith(
+        "Arrivals: '/long.csv' cannot be read"
+    )
+    assert refused("one.csv", b"value,place\n0.5,0.5\n0.6,0.6,7\n").startswith("Arrivals: '/one.csv' cannot be read")
+    assert refused("twice.csv", b"value,place,value\n1,2,3\n") == "Arrivals: '/twice.csv' has two columns 'value'."
+    assert refused("other.csv", b"value;place\n0.5;0.5\n") == (
+        "Arrivals: the frame has no column 'value' (its columns are 'value;place'), and the Param has no default."
+    )
+    assert refused("a.csv.gz", b"not zipped").startswith("Arrivals: '/a.csv.gz' cannot be read as CSV (BadGzipFile: ")
+    # A column that pandas keeps as its index is a column all the same.
+    indexed = tmp_path / "index.parquet"
+    frame.set_index("place").to_parquet(indexed)
+    whole = program.replay(osilp.Greedy(), frame)
+    assert program.replay(osilp.Greedy(), indexed).objective == pytest.approx(whole.objective)
+    with pytest.raises(DataError, match="there are no arrivals"):
+        program.solve_offline([frame.iloc[:0]], "exchange")
+    twice = pd.concat([frame, frame[["value"]]], axis=1)
+    with pytest.raises(DataError, match="two columns 'value'"):
+        program.solve_offline([frame, twice], "exchange")
+
+
+def test_empty_row_groups(program, frame, tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    with parquet.ParquetWriter(tmp_path / "a.parquet", table.schema) as writer:
+        writer.write_table(table.slice(0, 0))
+        writer.write_table(table)
+        writer.write_table(table.slice(0, 0))
+    found = program.solve_offline(osilp.Chunks(tmp_path / "a.parquet", rows=50), "projected")
+    assert found.objective == pytest.approx(program.solve_offline(frame, "projected").objective, rel=1e-9)
+
+
+def test_a_default_is_part_of_a_program(tmp_path):
+    objectives = []
+    pd.DataFrame({"place": np.linspace(0, 1, 200)}).to_parquet(tmp_path / "a.parquet")
+    for default in (1.0, 3.0):
+        m = packing(3)
+        m.weight = pyo.Param(m.T, mutable=True, default=default)
+        m.reward.set_value(sum(m.weight[t] * m.x[t] for t in m.T))
+        program = osilp.compile_online(m, stages=m.T, horizon=200)
+        objectives.append(
+            program.solve_offline(tmp_path / "a.parquet", "projected", cache=tmp_path / "cache").objective
+        )
+    assert objectives[1] == pytest.approx(3 * objectives[0])
+
+
+def test_names_in_the_file(tmp_path):
+    """Decisions keep their names; arrivals are counted, however the frames are indexed."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.arrival = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.arrival[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def usage(m, u):
+        return sum(m.arrival[t] * (1 + u) for t in m.T) <= 3
+
+    program = osilp.compile_online(m, stages=m.T, horizon=4)
+    frames = [pd.DataFrame({"value": [1.0, 2.0]}, index=["a", "b"]), pd.DataFrame({"value": [3.0]}, index=[7])]
+    for act in (
+        lambda path: program.replay(osilp.Greedy(), frames, write=path),
+        lambda path: program.solve_offline(frames, "projected", write=path),
+    ):
+        act(tmp_path / "x.parquet")
+        written = pd.read_parquet(tmp_path / "x.parquet")
+        assert list(written.columns)[:2] == ["arrival_", "arrival"]
+        assert written["arrival_"].tolist() == [0, 1, 2]
+        assert written["arrival"].between(0, 1).all()
+
+
 def test_refused_options(program, frame, parquet, tmp_path):
     def refused(act):
         with pytest.raises(OptionError) as told:
@@ -374,6 +461,15 @@ def test_refused_options(program, frame, parquet, tmp_path):
     assert refused(lambda: program.replay(policy, parquet, write=away)) == (
         f"write=: there is no folder '{away.parent}'."
     )
+    path = parquet.paths[0]
+    for act in (
+        lambda: program.replay(policy, parquet, write=path),
+        lambda: program.solve_offline(parquet, "projected", write=path),
+    ):
+        assert refused(act) == f"write=: '{path}' is the file that the arrivals are read from."
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert refused(lambda: program.replay(policy, parquet, write=folder)) == f"write=: '{folder}' cannot be written."
     beside = (
         "replay: arrivals in chunks come as a path, Chunks or DataFrames whose columns hold everything; leave profiles= "
         "and write= out for others."

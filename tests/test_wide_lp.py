@@ -11,7 +11,7 @@ from scipy import sparse
 
 import osilp_pyomo as osilp
 from osilp_pyomo import smoothed_dual, wide_lp
-from osilp_pyomo.column_blocks import Columns
+from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.problem import FiniteLP
@@ -60,7 +60,7 @@ def wide_problem(kind, seed, columns=None, rows=None):
     elif kind == "equations":
         floor[rng.random(q) < 0.5] = -np.inf
     point = rng.uniform(0, 1) * rng.random(count) * (upper - lower) + lower
-    return Columns(values, matrix, lower, upper), point @ matrix, floor
+    return DenseColumns(values, matrix, lower, upper), point @ matrix, floor
 
 
 def assert_certified(columns, budget, floor, answer, x):
@@ -101,7 +101,7 @@ def test_certificate_and_highs(kind, seed, cuts):
 def test_worked_by_hand(small_steps):
     # Values 1 ... 1000, each uses 1 of 10.5: the ten dearest whole, the eleventh half, at the price 990.
     count = 1000
-    columns = Columns(np.arange(1.0, count + 1), np.ones((count, 1)), np.zeros(count), np.ones(count))
+    columns = DenseColumns(np.arange(1.0, count + 1), np.ones((count, 1)), np.zeros(count), np.ones(count))
     answer = solve_wide([columns], np.array([10.5]), np.zeros(1))
     x = answer.decisions(columns, 0)
     assert answer.dual == pytest.approx([990.0])
@@ -152,11 +152,64 @@ def test_unbounded_columns(small_steps):
     columns, budget, floor = wide_problem("plain", 2, 2000, 3)
     upper = columns.upper.copy()
     upper[::500] = np.inf
-    opened = Columns(columns.values, columns.matrix, columns.lower, upper)
+    opened = DenseColumns(columns.values, columns.matrix, columns.lower, upper)
     answer, whole = solve_wide([opened], budget, floor), solve_whole(opened, budget, floor)[1]
     assert answer.objective == pytest.approx(whole.x @ columns.values, rel=1e-9)
-    endless = Columns(np.abs(columns.values), -columns.matrix, columns.lower, upper)
+    endless = DenseColumns(np.abs(columns.values), -columns.matrix, columns.lower, upper)
     assert solve_wide([endless], budget, floor).status == "unbounded"
+
+
+def test_more_ties_than_the_band_holds():
+    # Every value is twice its use: at the dual 2 all columns tie, and nearly all lie outside of the band.
+    rng = np.random.default_rng(0)
+    use = rng.uniform(0.5, 1.5, 5000)
+    columns = DenseColumns(2 * use, use[:, None], np.zeros(5000), np.ones(5000))
+    for dual in (None, np.array([2.0])):
+        answer = solve_wide([columns], np.array([3000.0]), np.zeros(1), dual)
+        assert answer.objective == pytest.approx(6000.0)
+        assert answer.bound == pytest.approx(6000.0)
+        assert answer.dual == pytest.approx([2.0])
+
+
+def test_fixed_columns_that_cancel(small_steps):
+    # The equation holds, up to the rounding of its sum.
+    rng = np.random.default_rng(1)
+    fixed = rng.normal(0, 1, 600)
+    columns = DenseColumns(
+        np.ones(1200), np.concatenate([fixed, -fixed])[:, None], np.full(1200, 0.3), np.full(1200, 0.3)
+    )
+    assert solve_wide([columns], np.zeros(1), np.full(1, -np.inf)).status == "optimal"
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-9, 1e9])
+def test_values_of_any_unit(small_steps, unit):
+    columns, budget, floor = wide_problem("plain", 9, 2000, 3)
+    small = DenseColumns(columns.values * unit, columns.matrix, columns.lower, columns.upper)
+    answer = solve_wide([small], budget, floor)
+    assert answer.objective / unit == pytest.approx(solve_wide([columns], budget, floor).objective, rel=1e-9)
+    assert answer.bound == pytest.approx(answer.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["infeasible", "unbounded"])
+def test_columns_of_zeros_are_never_near(small_steps, kind):
+    columns, budget, floor = wide_problem("any sign", 3, 1500, 3)
+    columns.matrix[:10] = 0.0
+    upper = columns.upper.copy()
+    if kind == "unbounded":
+        upper[:] = np.inf
+        columns.matrix[:] = -np.abs(columns.matrix)
+    else:
+        budget = np.append(budget[:2], -1e5)
+        columns.matrix[:, 2] = np.abs(columns.matrix[:, 2])
+    answer = solve_wide([DenseColumns(columns.values, columns.matrix, columns.lower, upper)], budget, floor)
+    assert answer.status == kind
+    assert answer.passes < 10
+
+
+def test_without_rows():
+    columns = DenseColumns(np.array([1.0, -1.0]), np.empty((2, 0)), np.zeros(2), np.ones(2))
+    answer = solve_wide([columns], np.empty(0), np.empty(0))
+    assert answer.decisions(columns, 0).tolist() == [1.0, 0.0]
 
 
 def test_deadline():

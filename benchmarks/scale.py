@@ -154,7 +154,7 @@ def exchange_figures(small, large):
     sizes, grids = [small // 4, small // 2, small], [500, 1000, 2000, 4000]
     by_columns = [seconds(partial(_offline, each, points), turns=2)[0] for each in sizes]
     by_points = [seconds(partial(_offline, small // 4, each), turns=2)[0] for each in grids]
-    return [*lines, growth("discretized with arrivals", sizes, by_columns), growth("with points", grids, by_points)]
+    return [*lines, growth("discretized with arrivals", sizes, by_columns), growth("discretized with points", grids, by_points)]
 
 
 def _offline(count, points):

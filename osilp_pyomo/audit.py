@@ -24,6 +24,8 @@ _BUDGET = 2_000_000
 # Vectors of a set of uncertain ones; where rows are affine they are separated exactly, and this is a second look.
 _VECTORS = 128
 _FEWEST, _MOST = 2_003, 20_011
+# With very many columns fewer points, so that no more coefficients than this are evaluated (some five seconds).
+_COEFFICIENTS, _FEWEST_OF_ALL = 500_000_000, 101
 # Peaks that a look reports, and how far they are from each other in widths of the domain.
 _PEAKS, _APART = 8, 0.02
 
@@ -225,7 +227,8 @@ def audit_points(domain: Domain, columns: int, near: FloatArray | None) -> Float
     if domain.body is not None:
         return _vectors(domain.body, near)
     dimension = domain.dimension
-    count = int(np.clip(_BUDGET // max(1, columns), _FEWEST, _MOST))
+    fewest = int(np.clip(_COEFFICIENTS // max(1, columns), _FEWEST_OF_ALL, _FEWEST))
+    count = int(np.clip(_BUDGET // max(1, columns), fewest, _MOST))
     # The generalised golden ratio gives the most even sequence of this kind in any dimension.
     ratio = 2.0
     for _ in range(40):

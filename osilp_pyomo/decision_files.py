@@ -19,22 +19,17 @@ from osilp_pyomo.saving import write_at_once
 Sink = Callable[[FloatArray, dict[str, Any]], None]
 
 
-def write_decisions(
-    path: Any, labels: Sequence[Any], sources: Sequence[Path] | None, fill: Callable[[Sink], None]
-) -> Path | None:
-    """Let ``fill`` write chunks of decisions into a file; with no path they are let go.
+def decision_file(path: Any, sources: Sequence[Path] | None) -> Path | None:
+    """The file that decisions are to be written to, refused before any work is done if that cannot be.
 
-    Columns are "arrival", counted from 0, the decisions under the user's names, and whatever else is told of them.
-    The file must be none of the ``sources`` that are read.
+    It must be none of the ``sources`` that are read.
     """
     if path is None:
-        fill(lambda decisions, further: None)
         return None
     target = Path(path)
-    kind = target.suffix.lower()
-    if kind not in (".parquet", ".csv"):
+    if target.suffix.lower() not in (".parquet", ".csv"):
         raise OptionError(f"write= must name a .parquet or .csv file (got {str(path)!r}).")
-    if kind == ".parquet":
+    if target.suffix.lower() == ".parquet":
         require_parquet(f"writing '{target}'")
     if not target.parent.is_dir():
         raise OptionError(f"write=: there is no folder '{target.parent}'.")
@@ -42,10 +37,20 @@ def write_decisions(
         raise OptionError(f"write=: '{target}' cannot be written.")
     if sources is not None and target.resolve() in [source.resolve() for source in sources]:
         raise OptionError(f"write=: '{target}' is the file that the arrivals are read from.")
-    names = [str(label) for label in labels]
-    written = _write_parquet if kind == ".parquet" else _write_csv
-    write_at_once(target, lambda temporary: written(temporary, names, fill))
     return target
+
+
+def write_decisions(target: Path | None, labels: Sequence[Any], fill: Callable[[Sink], None]) -> None:
+    """Let ``fill`` write chunks of decisions into a file; with no file they are let go.
+
+    Columns are "arrival", counted from 0, the decisions under the user's names, and whatever else is told of them.
+    """
+    if target is None:
+        fill(lambda decisions, further: None)
+        return
+    names = [str(label) for label in labels]
+    written = _write_parquet if target.suffix.lower() == ".parquet" else _write_csv
+    write_at_once(target, lambda temporary: written(temporary, names, fill))
 
 
 def _frame(names: Sequence[str], first: int, decisions: FloatArray, further: dict[str, Any]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import REASONS, Controller
-from osilp_pyomo.decision_files import Sink, write_decisions
+from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.progress import bar
 from osilp_pyomo.runs import LongRun
@@ -23,6 +23,7 @@ def replay_chunks(
 ) -> LongRun:
     """Decide the arrivals of all chunks in order; what is remembered is budgets, prices and sums."""
     started = time.perf_counter()
+    target = decision_file(write, chunks.paths)
     expected = chunks.count
     if expected is not None:
         _refuse_too_many(expected, controller.horizon)
@@ -47,8 +48,8 @@ def replay_chunks(
         if not met:
             raise DataError("replay: there are no arrivals.")
 
-    written = write_decisions(write, program.template.decisions, chunks.paths, fill)
-    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, written)
+    write_decisions(target, program.template.decisions, fill)
+    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target)
 
 
 def _refuse_too_many(count: int, horizon: int) -> None:

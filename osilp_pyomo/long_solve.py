@@ -25,7 +25,7 @@ from osilp_pyomo.block_files import BlockMaker, FileBlock
 from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.column_blocks import Threshold, decisions
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.decision_files import Sink, write_decisions
+from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError, warn_user
 from osilp_pyomo.pools import mapper
@@ -34,8 +34,6 @@ from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
 from osilp_pyomo.wide_lp import WideAnswer, solve_wide
 
-# Coefficients that the last sweep evaluates: some five seconds; and points that it looks at, at least and at most.
-_COEFFICIENTS, _FEWEST, _MOST = 500_000_000, 101, 2_003
 # Arrivals of a block whose columns are computed once more, and what they may differ by.
 _LOOKED_AT, _SAME = 16, 1e-9
 # Numbers evaluated at a time in the last sweep.
@@ -65,6 +63,7 @@ def solve_chunks(
         Where passes over the chunks run.
     """
     _refuse_stages(program)
+    target = decision_file(write, chunks.paths)
     started = time.monotonic()
     deadline = np.inf if time_limit is None else started + time_limit
     with _folder(cache, chunks) as folder, mapper(executor, "solve_offline") as run:
@@ -75,13 +74,9 @@ def solve_chunks(
         if answer.dual is None:
             return _without_answer(program, answer, time.monotonic() - started)
         settled = _Settling(program, folder, answer, blocks)
-        written = write_decisions(
-            write,
-            program.template.decisions,
-            chunks.paths,
-            lambda sink: settled.sweep(run, sink, write is not None, progress),
-        )
-        return settled.result(time.monotonic() - started, written)
+        keep = target is not None
+        write_decisions(target, program.template.decisions, lambda sink: settled.sweep(run, sink, keep, progress))
+        return settled.result(time.monotonic() - started, target)
 
 
 def _refuse_stages(program: CompiledStages) -> None:
@@ -247,8 +242,7 @@ class _Settling:
         self.program, self.answer, self.blocks = program, answer, blocks
         self._maker = BlockMaker.of(program, folder)
         total = sum(block.arrivals for block in blocks)
-        count = int(np.clip(_COEFFICIENTS // total, _FEWEST, _MOST))
-        self.points = [audit_points(family.domain, total, None)[:count] for family in program.template.families]
+        self.points = [audit_points(family.domain, total, None) for family in program.template.families]
 
     def sweep(self, run: Callable[..., Any], sink: Sink, keep: bool, progress: bool) -> None:
         """Look at all blocks; hand decisions on where they are kept."""

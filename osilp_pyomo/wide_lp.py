@@ -12,9 +12,10 @@ columns gathered, and HiGHS solves the LP of the few hundred nearest to its thre
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -46,9 +47,9 @@ _AT_ONCE = 40_000
 # Half samples differ by about twice what their mean is off; this many of those differences are looked at.
 _CAUTION = 1.0
 # By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
-_WIDER, _MUCH_WIDER = 3.0, 10.0
-# The least width, and how often columns inside may have no solution before all of them are taken.
-_LEAST, _FAILURES = 1e-6, 3
+_WIDER, _MUCH_WIDER = 3.0, 30.0
+# The least width, and how often a threshold is tried before all columns are taken.
+_LEAST, _ATTEMPTS = 1e-6, 6
 # A gap between objective and bound, relative to their terms, that rounding can leave.
 _CLOSED = 1e-7
 
@@ -117,13 +118,14 @@ def solve_wide(
         passes = 0
     else:
         threshold = _from_sample(blocks, total, budget, floor, dual, run, seed)
-        if _proved_infeasible(blocks, budget, threshold.dual, run):
-            return WideAnswer("infeasible", passes=2)
         passes = 1
-    least, failures = _LEAST, 0
-    while True:
+    least = _LEAST
+    for attempt in itertools.count():
         if time.monotonic() > deadline:
             return WideAnswer("time_limit", passes=passes)
+        if attempt == _ATTEMPTS:
+            # What an LP without solution lacks, and what rounding hides, only all columns together can tell.
+            threshold = replace(threshold, width=np.inf)
         found = list(run(partial(gather, threshold=threshold), blocks))
         near = DenseColumns.joined([each.near for each in found])
         passes += 1
@@ -131,29 +133,30 @@ def solve_wide(
         everything = len(near) == total
         start = threshold.dual if not everything or dual is None else dual
         status, answer = solve_columns(near, left, floor, start, threshold.width, deadline)
-        if answer is not None:
-            sizes = anchors(answer.dual)
-            seen = list(run(partial(check, threshold=threshold, dual=answer.dual, sizes=sizes), blocks))
-            passes += 1
-            earned = sum(each.earned for each in found) + float(answer.x @ near.values)
-            bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
-            size = abs(earned) + abs(bound) + float(np.abs(budget) @ np.abs(answer.dual))
-            closed = everything or bound - earned <= _CLOSED * size
-            if closed and not any(each.wrong for each in seen):
-                split = np.cumsum([len(each.places) for each in found])[:-1]
-                own = tuple(np.split(answer.x, split))
-                rest = left - answer.x @ near.matrix
-                return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
-            # The new dual is better than that of the sample: what disagrees with it says how far it may be off.
-            least *= _WIDER if closed else _MUCH_WIDER
-            threshold = Threshold(answer.dual, sizes, max(least, _WIDER * max(each.farthest for each in seen)))
-        elif everything:
-            return WideAnswer(status, passes=passes)
-        else:
-            # An LP without solution is told by all of its columns, some of which may never be near.
-            failures += 1
-            width = _MUCH_WIDER * threshold.width if failures < _FAILURES else np.inf
-            threshold = Threshold(threshold.dual, threshold.sizes, width)
+        if answer is None and everything:
+            break
+        if answer is None:
+            passes += attempt == 0
+            if attempt == 0 and _proved_infeasible(blocks, budget, threshold.dual, run):
+                status = "infeasible"
+                break
+            threshold = replace(threshold, width=_MUCH_WIDER * threshold.width)
+            continue
+        sizes = anchors(answer.dual)
+        seen = list(run(partial(check, threshold=threshold, dual=answer.dual, sizes=sizes), blocks))
+        passes += 1
+        earned = sum(each.earned for each in found) + float(answer.x @ near.values)
+        bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
+        size = abs(earned) + abs(bound) + float(np.abs(budget) @ np.abs(answer.dual))
+        closed = bound - earned <= _CLOSED * size
+        if everything or (closed and not any(each.wrong for each in seen)):
+            own = tuple(np.split(answer.x, np.cumsum([len(each.places) for each in found])[:-1]))
+            rest = left - answer.x @ near.matrix
+            return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
+        # The new dual is better than that of the sample: what disagrees with it says how far it may be off.
+        least *= _WIDER if closed else _MUCH_WIDER
+        threshold = Threshold(answer.dual, sizes, max(least, _WIDER * max(each.farthest for each in seen)))
+    return WideAnswer(status, passes=passes)
 
 
 def _from_sample(
@@ -184,7 +187,7 @@ def _from_sample(
 
 @dataclass(frozen=True)
 class _Sampler:
-    """Draws a share of the columns of a block, from others in every block."""
+    """Draws a share of the columns of a block."""
 
     share: float
     seed: int

@@ -18,6 +18,7 @@ from online import arrivals, compiled
 import osilp_pyomo as osilp
 from osilp_pyomo.block_files import FileBlock
 from osilp_pyomo.column_blocks import DenseColumns, Threshold, gather
+from osilp_pyomo.pools import mapper
 from osilp_pyomo.smoothed_dual import anchors
 from osilp_pyomo.wide_lp import solve_wide
 
@@ -154,7 +155,11 @@ def exchange_figures(small, large):
     sizes, grids = [small // 4, small // 2, small], [500, 1000, 2000, 4000]
     by_columns = [seconds(partial(_offline, each, points), turns=2)[0] for each in sizes]
     by_points = [seconds(partial(_offline, small // 4, each), turns=2)[0] for each in grids]
-    return [*lines, growth("discretized with arrivals", sizes, by_columns), growth("discretized with points", grids, by_points)]
+    return [
+        *lines,
+        growth("discretized with arrivals", sizes, by_columns),
+        growth("discretized with points", grids, by_points),
+    ]
 
 
 def _offline(count, points):
@@ -238,9 +243,9 @@ def cluster_figures(count):
                 LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
                 Client(cluster) as client,
             ):
-                run = client.get_executor(pure=False).map
-                passes += seconds(partial(_complete, run, price, blocks), turns=4)
-                answer = solve_wide(blocks, budget, floor, run=run)
+                with mapper(client, "scale") as run:
+                    passes += seconds(partial(_complete, run, price, blocks), turns=4)
+                    answer = solve_wide(blocks, budget, floor, run=run)
                 same.append(answer.objective == serial.objective and np.array_equal(answer.dual, serial.dual))
     name = f"pricing pass over {count:,} columns on disk"
     moved = (

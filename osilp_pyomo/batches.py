@@ -265,7 +265,7 @@ class Evaluator:
 
     def batch(self, arrivals: Arrivals, keep_points: bool = True) -> Batch:
         """Evaluate and project arrivals; without ``keep_points`` block by block, in bounded memory."""
-        if len(arrivals) == 1 and self._single_kernel is not None:
+        if keep_points and len(arrivals) == 1 and self._single_kernel is not None:
             found = self._evaluate_one(arrivals)
             if found is not None:
                 return found

@@ -8,22 +8,21 @@ is filled once.
 from __future__ import annotations
 
 import hashlib
-import pickle
 import zipfile
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo.batches import Batch
 from osilp_pyomo.chunks import ParquetPart
 from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import DataError, SavedStateError
+from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 from osilp_pyomo.saving import write_at_once
 from osilp_pyomo.templates import Arrivals
 
@@ -77,14 +76,14 @@ class FileBlock:
 class BlockMaker:
     """Projects chunks of arrivals into blocks in a folder; it can be sent to where the chunks are read."""
 
-    packed: bytes
+    program: CompiledStages
     folder: str
     fingerprint: str
 
     @classmethod
     def of(cls, program: CompiledStages, folder: Path) -> BlockMaker:
         """That of a program."""
-        return cls(pickle.dumps(program), str(folder), program.fingerprint)
+        return cls(program, str(folder.resolve()), program.fingerprint)
 
     def __call__(self, part: ParquetPart) -> FileBlock:
         """The block of a part of a file; one that is there already is taken as it is."""
@@ -93,17 +92,12 @@ class BlockMaker:
         known = self._known(path, part.first)
         if known is not None:
             return known
-        program = self.program
-        return self.write(program.arrivals(part.read(program.intake.columns)), path, part.first)
-
-    @property
-    def program(self) -> CompiledStages:
-        """The program."""
-        return _unpacked(self.packed)
+        return self.write(self.program.arrivals(part.read(self.program.intake.columns)), path, part.first)
 
     def write(self, arrivals: Arrivals, path: Path, first: int) -> FileBlock:
         """Project arrivals and write their block."""
         batch = self.program.evaluator.batch(arrivals, keep_points=False)
+        self._refuse_unbounded(batch)
         count, functions = batch.rewards.shape
         numbers = np.empty((count * functions, _BEFORE + batch.usage.shape[2]))
         numbers[:, 0] = batch.rewards.ravel()
@@ -115,6 +109,16 @@ class BlockMaker:
         _save(_data_path(path), {**told, **_arrays(arrivals)})
         write_at_once(path, lambda temporary: _save_array(temporary, numbers))
         return FileBlock(str(path), len(numbers), count, first, fixed, earned)
+
+    def _refuse_unbounded(self, batch: Batch) -> None:
+        bounded = np.isfinite(batch.lower) & np.isfinite(batch.upper)
+        if not bounded.all():
+            arrival, decision = np.argwhere(~bounded)[0]
+            raise OptionError(
+                f"solve_offline: '{self.program.template.decisions[decision]}' has no bound on one side for the "
+                f"arrival {batch.arrivals.name(int(arrival))!r}, and arrivals in chunks are decided by sign between "
+                "bounds; give it bounds, or the arrivals as one DataFrame."
+            )
 
     def _known(self, path: Path, first: int) -> FileBlock | None:
         """The block that is there already; None where there is none that can be read."""
@@ -131,12 +135,9 @@ class BlockMaker:
 
 
 def _gone(path: str, error: Exception) -> SavedStateError:
-    return SavedStateError(f"The block '{path}' cannot be read any more ({type(error).__name__}: {error}).")
-
-
-@lru_cache(maxsize=2)
-def _unpacked(packed: bytes) -> CompiledStages:
-    return pickle.loads(packed)
+    return SavedStateError(
+        f"The block '{path}' cannot be read any more ({type(error).__name__}: {error}); keep cache= while a solve runs."
+    )
 
 
 def _arrays(arrivals: Arrivals) -> dict[str, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,10 +30,13 @@ class ParquetPart:
 
     def read(self, renamed: Mapping[str, Any]) -> pd.DataFrame:
         """Its rows; only columns that are asked for, under other names."""
-        from pyarrow import parquet  # type: ignore[import-untyped]
-
-        with parquet.ParquetFile(self.path) as file:
-            table = file.read_row_groups(list(self.groups), columns=_known(file.schema_arrow.names, renamed))
+        path = Path(self.path)
+        with _opened(path) as file:
+            table = _read_from(
+                path, lambda: file.read_row_groups(list(self.groups), columns=_known(file.schema_arrow.names, renamed))
+            )
+        if _version(path) != self.version:
+            raise DataError(f"Arrivals: '{path}' was changed while it was read; read it again.")
         return _named(table.to_pandas(ignore_metadata=True), renamed, self.first)
 
 
@@ -80,9 +83,8 @@ class Chunks:
     @property
     def count(self) -> int | None:
         """How many arrivals there are, where files say so without being read."""
-        if self.paths is None or any(not _is_parquet(path) for path in self.paths):
-            return None
-        return sum(part.count for part in self.parts() or ())
+        parts = self.parts()
+        return None if parts is None else sum(part.count for part in parts)
 
     def parts(self) -> list[ParquetPart] | None:
         """Parts that can be read by themselves and in any order; None where reading goes from the first to the last."""
@@ -93,18 +95,17 @@ class Chunks:
         for path in self.paths:
             with _opened(path) as file:
                 sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
-            status = path.stat()
-            version = (status.st_size, status.st_mtime_ns)
+            version = _version(path)
             groups: list[int] = []
             held = 0
             for number, size in enumerate(sizes):
                 if held and held + size > self.rows:
-                    found.append(ParquetPart(str(path), tuple(groups), first, held, version))
+                    found.append(ParquetPart(str(path.resolve()), tuple(groups), first, held, version))
                     first, groups, held = first + held, [], 0
                 groups.append(number)
                 held += size
             if held:
-                found.append(ParquetPart(str(path), tuple(groups), first, held, version))
+                found.append(ParquetPart(str(path.resolve()), tuple(groups), first, held, version))
                 first += held
         return found
 
@@ -170,14 +171,28 @@ def _is_csv(path: Path) -> bool:
     return path.name.lower().endswith(_CSV)
 
 
+def _version(path: Path) -> tuple[int, int]:
+    """What tells a file from a later one."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 def _opened(path: Path) -> Any:
     require_parquet(f"reading '{path}'")
-    from pyarrow import ArrowInvalid, parquet
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    # Reading ahead would hold the whole file in memory.
+    return _read_from(path, lambda: parquet.ParquetFile(path, pre_buffer=False))
+
+
+def _read_from(path: Path, read: Callable[[], Any]) -> Any:
+    """What reading gives; what pyarrow says of a damaged file is told with its name."""
+    from pyarrow import ArrowException
 
     try:
-        return parquet.ParquetFile(path)
-    except ArrowInvalid as error:
-        raise DataError(f"Arrivals: '{path}' is no Parquet file ({error}).") from None
+        return read()
+    except (ArrowException, OSError) as error:
+        raise DataError(f"Arrivals: '{path}' cannot be read as Parquet ({type(error).__name__}: {error}).") from None
 
 
 def require_parquet(what: str) -> None:
@@ -190,28 +205,29 @@ def require_parquet(what: str) -> None:
 
 def _read_parquet(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator[pd.DataFrame]:
     with _opened(path) as file:
-        columns = _known(file.schema_arrow.names, renamed)
-        for batch in file.iter_batches(batch_size=rows, columns=columns):
+        batches = file.iter_batches(batch_size=rows, columns=_known(file.schema_arrow.names, renamed))
+        while (batch := _read_from(path, lambda: next(batches, None))) is not None:
             yield _named(batch.to_pandas(ignore_metadata=True), renamed, 0)
 
 
 def _read_csv(path: Path, renamed: Mapping[str, Any], rows: int) -> Iterator[pd.DataFrame]:
-    try:
-        names = pd.read_csv(path, nrows=1, header=None, dtype=str).iloc[0].tolist()
-        twice = [name for name in names if names.count(name) > 1 and name in renamed]
-        if twice:
-            raise DataError(f"Arrivals: '{path}' has two columns {twice[0]!r}.")
-        with warnings.catch_warnings():
-            # A row that is longer than the header would lose, or shift, its fields.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            with pd.read_csv(path, chunksize=rows, index_col=False) as reader:
-                for frame in reader:
-                    known = _known(list(frame.columns), renamed)
-                    yield _named(frame if known is None else frame[known].copy(), renamed, 0)
-    except DataError:
-        raise
-    except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
-        raise DataError(f"Arrivals: '{path}' cannot be read as CSV ({type(error).__name__}: {error}).") from None
+    def read(task: Callable[[], Any]) -> Any:
+        try:
+            with warnings.catch_warnings():
+                # A row that is longer than the header would lose, or shift, its fields.
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                return task()
+        except (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
+            raise DataError(f"Arrivals: '{path}' cannot be read as CSV ({type(error).__name__}: {error}).") from None
+
+    names = read(lambda: pd.read_csv(path, nrows=1, header=None, dtype=str)).iloc[0].tolist()
+    twice = [name for name in names if names.count(name) > 1 and name in renamed]
+    if twice:
+        raise DataError(f"Arrivals: '{path}' has two columns {twice[0]!r}.")
+    with read(lambda: pd.read_csv(path, chunksize=rows, index_col=False)) as reader:
+        while (frame := read(lambda: next(reader, None))) is not None:
+            known = _known(list(frame.columns), renamed)
+            yield _named(frame if known is None else frame[known].copy(), renamed, 0)
 
 
 def _known(names: list[str], renamed: Mapping[str, Any]) -> list[str] | None:

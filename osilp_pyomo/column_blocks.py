@@ -81,10 +81,13 @@ class DenseColumns:
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """A dual, and how far from its threshold ``r = C w`` a column may be to count as near, in shares of its size."""
+    """A dual, and how far from its threshold ``r = C w`` a column may be to count as near, in shares of its size.
+
+    The size of a column is its use at the ``anchors``, sizes of the prices (:func:`smoothed_dual.anchors`).
+    """
 
     dual: FloatArray
-    sizes: FloatArray
+    anchors: FloatArray
     width: float
 
     def look(self, part: DenseColumns) -> tuple[FloatArray, Truths]:
@@ -93,7 +96,7 @@ class Threshold:
         if np.isinf(self.width):
             return margin, np.ones(len(part), dtype=bool)
         with np.errstate(over="ignore"):
-            near = np.abs(margin) <= self.width * (np.abs(part.matrix) @ self.sizes)
+            near = np.abs(margin) <= self.width * (np.abs(part.matrix) @ self.anchors)
         return margin, near | ~part.bounded
 
 
@@ -138,22 +141,30 @@ class Checked:
     bound: float
 
 
-def check(block: Block, threshold: Threshold, dual: FloatArray, sizes: FloatArray) -> Checked:
+def check(block: Block, threshold: Threshold, dual: FloatArray, anchors: FloatArray) -> Checked:
     """Whether columns outside of a threshold disagree with a new dual, and what all columns add to its bound."""
     wrong, farthest, bound = 0, 0.0, 0.0
     for _, part in block.load().parts():
         before, near = threshold.look(part)
         after = part.values - part.matrix @ dual
-        turned = ~near & disagreeing(before, after)
+        turned = ~near & disagreeing(part, dual, before, after)
         if turned.any():
-            size = np.abs(part.values) + np.abs(part.matrix) @ np.abs(dual)
-            turned &= np.abs(after) > TIE * size
-            if turned.any():
-                wrong += int(turned.sum())
-                away = np.abs(part.matrix[turned]) @ sizes
-                farthest = max(farthest, float(np.max(np.abs(after[turned]) / np.where(away > 0, away, 1.0))))
-        bound += _worth(part, after)
+            wrong += int(turned.sum())
+            size = np.abs(part.matrix[turned]) @ anchors
+            farthest = max(farthest, float(np.max(np.abs(after[turned]) / np.where(size > 0, size, 1.0))))
+        bounds = np.where(after > 0, part.upper, part.lower)
+        # A column without bound proves nothing where it should; its margin is zero up to rounding.
+        bound += float(after @ np.where(np.isfinite(bounds), bounds, 0.0))
     return Checked(wrong, farthest, bound)
+
+
+def disagreeing(columns: DenseColumns, dual: FloatArray, before: FloatArray, after: FloatArray) -> Truths:
+    """Which columns stand at the wrong bound for a dual: upper where their margin was positive before, else lower."""
+    turned = np.where(before > 0, after < 0, after > 0)
+    if turned.any():
+        size = np.abs(columns.values) + np.abs(columns.matrix) @ np.abs(dual)
+        turned &= np.abs(after) > TIE * size
+    return turned
 
 
 def least_use(block: Block, dual: FloatArray) -> tuple[float, float]:
@@ -168,29 +179,14 @@ def least_use(block: Block, dual: FloatArray) -> tuple[float, float]:
     return least, size
 
 
-def disagreeing(before: FloatArray, after: FloatArray) -> Truths:
-    """Which columns stand at the wrong bound: upper where their margin was positive, else lower."""
-    return np.where(before > 0, after < 0, after > 0)
-
-
-def _worth(part: DenseColumns, margin: FloatArray) -> float:
-    bounds = np.where(margin > 0, part.upper, part.lower)
-    # A column without bound proves nothing where it should; its margin is zero up to rounding.
-    return float(margin @ np.where(np.isfinite(bounds), bounds, 0.0))
-
-
-def decisions(block: Block, threshold: Threshold, near: FloatArray) -> FloatArray:
-    """All decisions of a block, given those of its near columns in their order."""
+def decisions(block: Block, threshold: Threshold, places: IntArray, near: FloatArray) -> FloatArray:
+    """All decisions of a block, given those of its near columns and their places."""
     columns = block.load()
     x = np.empty(len(columns))
-    first = 0
     for at, part in columns.parts():
         margin, close = threshold.look(part)
-        own = _decided(part, margin, close)
-        count = int(close.sum())
-        own[close] = near[first : first + count]
-        first += count
-        x[at] = own
+        x[at] = _decided(part, margin, close)
+    x[places] = near
     return x
 
 

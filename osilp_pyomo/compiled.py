@@ -109,14 +109,20 @@ class CompiledStages:
         template, evaluator = self.template, self.evaluator
         digest.update(repr((template.maximize, template.decisions, template.integer.tolist())).encode())
         for field in template.fields:
-            digest.update(repr((field.label, field.hidden, field.default, field.allowed, field.curve)).encode())
+            digest.update(repr((field.label, field.hidden, field.default, field.allowed)).encode())
+            if field.curve is not None:
+                digest.update(repr((field.curve.kind, field.curve.outside)).encode())
+                for knots in field.curve.knots or ():
+                    digest.update(np.ascontiguousarray(knots).tobytes())
         rows = [template.objective]
         rows += [each.terms for each in template.families]
         rows += [each.terms for each in template.rows]
         rows += [each.terms for each in template.own_rows]
         rows += [terms or () for terms in (*template.lower, *template.upper)]
         for terms in rows:
-            digest.update(repr([(term.function, repr(term.kernel), len(term.slots)) for term in terms]).encode())
+            for term in terms:
+                fields = [slot if isinstance(slot, int) else "a curve of all" for slot in term.slots]
+                digest.update(repr((term.function, repr(term.kernel), fields)).encode())
         for number, family in enumerate(template.families):
             slots: list[Any] = [slot for term in family.terms for slot in term.slots]
             for slot in (*slots, *(slot for mixed in family.mixed for slot in mixed.slots)):
@@ -126,9 +132,11 @@ class CompiledStages:
                     values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
                     digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(repr([function.text for function in template.functions]).encode())
-        functions = [evaluator.phi(number) for number in range(len(template.families))]
-        dense = [phi if isinstance(phi, np.ndarray) else phi.toarray() for phi in functions]
-        for array in (evaluator.total, evaluator.point_total, *evaluator.points, *dense):
+        arrays = [evaluator.total, evaluator.point_total, *evaluator.points]
+        for number in range(len(template.families)):
+            phi = evaluator.phi(number)
+            arrays += [phi] if isinstance(phi, np.ndarray) else [phi.data, phi.indices, phi.indptr]
+        for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 

@@ -330,13 +330,20 @@ class Controller:
         if theta:
             raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
         self._refuse_beyond(1)
-        if self._loop.steps_single and self._plain:
-            if arrival.batch.points is None:
-                self._refuse_without_points()
+        if self._loop.steps_single and self._plain and arrival.batch.points is None:
+            self._refuse_strangers(arrival.batch)
+            self._refuse_without_points()
             return arrival.batch, arrival.place
         batch = arrival.alone
         self._check(batch)
         return batch, 0
+
+    def _refuse_strangers(self, batch: Batch) -> None:
+        if batch.usage.shape[2] != self._evaluator.resources:
+            raise DataError(
+                f"These arrivals were projected by another program, on {batch.usage.shape[2]} resources where this one "
+                f"has {self._evaluator.resources}; project them by this program."
+            )
 
     def _refuse_without_points(self) -> None:
         if self.guard == "pointwise" or self.policy.view == POINTS:
@@ -347,6 +354,7 @@ class Controller:
 
     def _check(self, batch: Batch) -> None:
         """Refuse arrivals that the guard could not protect from."""
+        self._refuse_strangers(batch)
         if batch.points is None:
             self._refuse_without_points()
         if self.guard != "none":

@@ -9,6 +9,7 @@ a cluster.
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +29,8 @@ from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError, warn_user
-from osilp_pyomo.pools import mapper
+from osilp_pyomo.pools import as_executor, mapper
+from osilp_pyomo.problem import IntArray
 from osilp_pyomo.progress import bar
 from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
@@ -57,17 +59,21 @@ def solve_chunks(
     write : path, optional
         A .parquet or .csv file for the decisions.
     cache : path, optional
-        A folder for the column blocks, which stay there and serve again while program and files are the same; on a
-        cluster one that all workers see. A temporary one if not given.
+        A folder for the column blocks of Parquet files, which stay there and serve again while program and files are
+        the same; on a cluster one that all workers see. A temporary one if not given.
     executor : int, Executor or dask client, optional
         Where passes over the chunks run.
     """
     _refuse_stages(program)
     target = decision_file(write, chunks.paths)
+    if as_executor(executor, "solve_offline") is not None:
+        _refuse_unpickled(program)
     started = time.monotonic()
     deadline = np.inf if time_limit is None else started + time_limit
     with _folder(cache, chunks) as folder, mapper(executor, "solve_offline") as run:
-        blocks = _make_blocks(program, chunks, folder, run, progress)
+        blocks = _make_blocks(program, chunks, folder, run, deadline, progress)
+        if blocks is None:
+            return _without_answer(program, WideAnswer("time_limit"), time.monotonic() - started)
         fixed = sum((block.fixed for block in blocks), np.zeros(program.evaluator.resources))
         evaluator = program.evaluator
         answer = solve_wide(blocks, evaluator.total - fixed, evaluator.floor, run=run, deadline=deadline)
@@ -94,6 +100,17 @@ def _refuse_stages(program: CompiledStages) -> None:
         )
 
 
+def _refuse_unpickled(program: CompiledStages) -> None:
+    try:
+        pickle.dumps(program)
+    except Exception as error:
+        raise OptionError(
+            "solve_offline: the program cannot be sent to another process, because something in it cannot be pickled "
+            f"({type(error).__name__}: {error}); define its functions at the top level of a module, or leave executor= "
+            "out."
+        ) from None
+
+
 @contextmanager
 def _folder(cache: Any, chunks: Chunks) -> Iterator[Path]:
     """Where blocks go: the user's folder if they can be known again, else one that is gone afterwards."""
@@ -115,9 +132,12 @@ def _folder(cache: Any, chunks: Chunks) -> Iterator[Path]:
 
 
 def _make_blocks(
-    program: CompiledStages, chunks: Chunks, folder: Path, run: Callable[..., Any], progress: bool
-) -> list[FileBlock]:
-    """Project all chunks: where they can be read by themselves wherever that is done, else here one after the other."""
+    program: CompiledStages, chunks: Chunks, folder: Path, run: Callable[..., Any], deadline: float, progress: bool
+) -> list[FileBlock] | None:
+    """Project all chunks: where they can be read by themselves wherever that is done, else here one after the other.
+
+    None where the time is over before.
+    """
     maker = BlockMaker.of(program, folder)
     parts = chunks.parts()
     blocks: list[FileBlock] = []
@@ -126,6 +146,8 @@ def _make_blocks(
         for block in made:
             blocks.append(block)
             shown.update(block.arrivals)
+            if time.monotonic() > deadline:
+                return None
     if not blocks:
         raise DataError("solve_offline: there are no arrivals.")
     return blocks
@@ -178,10 +200,10 @@ class _Look:
     points: list[FloatArray]
     keep: bool
 
-    def __call__(self, item: tuple[FileBlock, FloatArray]) -> _Seen:
+    def __call__(self, item: tuple[FileBlock, tuple[IntArray, FloatArray]]) -> _Seen:
         block, near = item
         program = self.maker.program
-        x = decisions(block, self.threshold, near).reshape(block.arrivals, -1)
+        x = decisions(block, self.threshold, *near).reshape(block.arrivals, -1)
         arrivals = block.data(program)
         self._refuse_changed(program, block, arrivals)
         pairs = [
@@ -207,10 +229,11 @@ class _Look:
         width = batch.rewards.shape[1]
         places = (some[:, None] * width + np.arange(width)).ravel()
         kept = block.load().taken(places)
-        fresh = batch.usage.reshape(len(places), -1)
-        size = np.abs(fresh).max(initial=0.0) + np.abs(kept.values).max(initial=0.0)
-        off = max(np.abs(kept.matrix - fresh).max(initial=0.0), np.abs(kept.values - batch.rewards.ravel()).max())
-        if not off <= _SAME * size:
+        pairs = (
+            (kept.matrix, batch.usage.reshape(len(places), -1)), (kept.values, batch.rewards.ravel()),
+            (kept.lower, batch.lower.ravel()), (kept.upper, batch.upper.ravel()),
+        )  # fmt: skip
+        if not all(np.allclose(one, other, rtol=_SAME, atol=_SAME * np.abs(other).max()) for one, other in pairs):
             raise SolverError(f"The block '{block.path}' does not hold the columns of its arrivals; empty the cache.")
 
     @staticmethod
@@ -275,7 +298,10 @@ class _Settling:
         checked = Audit(tuple(looks), self._ordinary(), 0.0, bound, 0.0, abs(self.reward - bound))
         size = 1.0 + abs(self.reward)
         status = answer.status
-        if checked.ordinary_violation > FEASIBLE or checked.gap > FEASIBLE * size:
+        over = self._overrun()
+        limits = np.maximum(np.abs(program.evaluator.total), np.median(np.abs(program.evaluator.total)))
+        overrun = float(np.max(over / np.where(limits > 0, limits, 1.0), initial=0.0))
+        if max(checked.ordinary_violation, overrun) > FEASIBLE or checked.gap > FEASIBLE * size:
             status = "inaccurate"
             warn_user(
                 f"projected: the answer is less accurate than it should be: objective {self.reward:.10g}, bound "
@@ -285,11 +311,11 @@ class _Settling:
             {family.name: program.price_on(number, answer.dual) for number, family in enumerate(template.families)}
         )
         evaluator = program.evaluator
-        duals = {
-            group.name: sense * group.sign * float(answer.dual[group.projected][0] / evaluator.unit[group.projected][0])
-            for group in evaluator.groups
-            if group.family is None
-        }
+        duals: dict[str, float] = {}
+        for group in evaluator.groups:
+            if group.family is None:
+                own = float(answer.dual[group.projected][0] / evaluator.unit[group.projected][0])
+                duals[group.name] = duals.get(group.name, 0.0) + sense * group.sign * own
         told = Answer(
             None,
             checked,
@@ -305,7 +331,7 @@ class _Settling:
             pd.Series(duals, name="dual", dtype=float),
             None,
             False,
-            self._test_violation(),
+            max(0.0, float(np.max(over * program.evaluator.unit, initial=0.0))),
         )
         memory = answer.gathered * (evaluator.resources + 3) * 8 * 3
         return Result(
@@ -327,9 +353,7 @@ class _Settling:
                     worst = max(worst, sign * (use - limit) / max(1.0, abs(limit)))
         return worst
 
-    def _test_violation(self) -> float:
-        """Largest violation against a test function, from the decisions and the columns that were swept."""
-        evaluator = self.program.evaluator
+    def _overrun(self) -> FloatArray:
+        """By how much each test function and ordinary row is overrun, from the columns that were swept."""
         assert self.answer.left is not None
-        over = np.where(np.isfinite(evaluator.floor), -self.answer.left, np.abs(self.answer.left)) * evaluator.unit
-        return max(0.0, float(over.max(initial=0.0)))
+        return np.where(np.isfinite(self.program.evaluator.floor), -self.answer.left, np.abs(self.answer.left))

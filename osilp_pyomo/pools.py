@@ -6,15 +6,19 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from osilp_pyomo.errors import ExecutorError, OptionError
 
-# How often a pass is begun anew where a process of ours has died.
+# How often a result may fail to come because a process of ours has died.
 _TRIES = 3
+# Parts of a pass that are under way, or done and waiting for their turn.
+_WINDOW = 256
 
 # What a process of :func:`processes` was given when it began.
 _given: Any = None
@@ -46,7 +50,7 @@ def mapper(executor: Any, what: str) -> Iterator[Callable[[Callable[[Any], Any],
         yield map
     elif isinstance(chosen, Executor):
         try:
-            yield chosen.map
+            yield partial(_in_order, chosen)
         except BrokenExecutor as error:
             raise ExecutorError(
                 f"{what}: the executor broke before its work was done ({type(error).__name__}: {error})."
@@ -74,18 +78,39 @@ class _Renewed:
         self._context = processes(self._workers)
         self._pool: ProcessPoolExecutor = self._context.__enter__()
 
-    def map(self, function: Callable[[Any], Any], every: Sequence[Any]) -> Iterable[Any]:
-        """The results, all of them."""
-        for _ in range(_TRIES):
+    def map(self, function: Callable[[Any], Any], every: Sequence[Any]) -> Iterator[Any]:
+        """The results in order; where a process has died, those that are missing are computed again."""
+        done, deaths = 0, 0
+        while done < len(every):
             try:
-                return list(self._pool.map(function, every))
+                for result in _in_order(self._pool, function, every[done:]):
+                    done, deaths = done + 1, 0
+                    yield result
             except BrokenExecutor:
+                deaths += 1
+                if deaths == _TRIES:
+                    raise ExecutorError(
+                        f"{self._what}: processes died {_TRIES} times in a row. A script that uses processes must "
+                        "start its work under `if __name__ == '__main__':`; else the machine may have run out of "
+                        "memory."
+                    ) from None
                 self._context.__exit__(None, None, None)
                 self._begin()
-        raise ExecutorError(
-            f"{self._what}: processes died {_TRIES} times in a row. A script that uses processes must start its work "
-            "under `if __name__ == '__main__':`; else the machine may have run out of memory."
-        )
+
+
+def _in_order(executor: Executor, function: Callable[[Any], Any], every: Sequence[Any]) -> Iterator[Any]:
+    """Results in the order of what they belong to; no more of them wait at a time than a window holds."""
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for item in every:
+            waiting.append(executor.submit(function, item))
+            if len(waiting) == _WINDOW:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 @contextmanager

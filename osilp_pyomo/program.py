@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
 from osilp_pyomo.templates import StageFamily
 from osilp_pyomo.warm import warm_dual
-from osilp_pyomo.wide_model import AUTO, check_solver
+from osilp_pyomo.wide_model import AUTO, HIGHS, check_solver
 
 BUDGETS = ("per_arrival", "total")
 OFFLINE = ("exchange", "discretized", "projected")
@@ -312,8 +313,8 @@ class OnlineProgram(CompiledStages):
         write : path, optional
             A .parquet or .csv file for the decisions of arrivals in chunks.
         cache : path, optional
-            A folder for column blocks of arrivals in chunks, which stay there and serve again while program and files
-            are the same; on a cluster one that all workers see. A temporary one if not given.
+            A folder for column blocks of Parquet files, which stay there and serve again while program and files are
+            the same; on a cluster one that all workers see. A temporary one if not given.
         executor : int, Executor or dask client, optional
             Where passes over chunks run: in so many processes, on any executor of concurrent.futures, or on a cluster.
 
@@ -327,8 +328,15 @@ class OnlineProgram(CompiledStages):
         if method not in OFFLINE:
             raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
         check_solver(solver, "solve_offline")
+        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+            raise OptionError(f"solve_offline: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
         if is_chunked(data):
             self._refuse_beside_chunks("solve_offline", data, profiles)
+            if method == "projected" and solver == HIGHS:
+                raise OptionError(
+                    "solve_offline: arrivals in chunks are never all columns of one LP; leave solver='highs' out, or "
+                    "give them as one DataFrame."
+                )
             if method == "projected":
                 return solve_chunks(
                     self, as_chunks(data), write=write, cache=cache, executor=executor, time_limit=time_limit,

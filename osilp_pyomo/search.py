@@ -28,6 +28,8 @@ from osilp_pyomo.scaling import examples_at
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
 CACHE_BYTES = 2**28
+# How often a scan may be updated before it is made anew, lest rounding adds up.
+_UPDATES = 20
 # Local maxima polished together at most: as many as there may be binding points on an interval, fewer in several
 # dimensions, and few where each point is a call of the user's rule.
 CANDIDATES = {"interval": 400, "box": 48, "sampled": 8}
@@ -147,7 +149,7 @@ class ScanSearch(Search):
         self.neighbours = neighbours(points, self.family.domain)
         self.lower, self.upper = self.family.limits(points)
         self._matrix: FloatArray | None = None
-        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._last: tuple[FloatArray, FloatArray, int] | None = None
         self._cacheable = points.shape[0] * len(self.family.rows.columns) * 8 <= CACHE_BYTES
 
     def over(self, families: Sequence[Family]) -> Self:
@@ -187,13 +189,15 @@ class ScanSearch(Search):
 
     def _activity(self, x: FloatArray) -> FloatArray:
         """Value of the row at the scan points; from the last one, where few of very many columns have changed."""
-        change, known = x, None
-        if self._last is not None and np.count_nonzero(x - self._last[0]) < 0.5 * np.count_nonzero(x):
-            change, known = x - self._last[0], self._last[1]
+        change, known, updates = x, None, 0
+        if self._last is not None and self._last[2] < _UPDATES:
+            moved = x - self._last[0]
+            if np.count_nonzero(moved) < 0.5 * np.count_nonzero(x):
+                change, known, updates = moved, self._last[1], self._last[2] + 1
         activity = self.family.used_by(change).activity(self.points, change)
         if known is not None:
             activity += known
-        self._last = x, activity
+        self._last = x.copy(), activity, updates
         return activity
 
     def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Found:

@@ -102,7 +102,11 @@ def _minimize(
     finest = float(rounding @ span)
     height, slope, curvature, near = _look(values, matrix, span, budget, dual, rounding)
     for _ in range(_STEPS):
-        step = _newton_step(slope, curvature, dual, floor, farthest)
+        try:
+            step = _newton_step(slope, curvature, dual, floor, farthest)
+        except (RuntimeError, np.linalg.LinAlgError):
+            # NNLS or the factorization gave up; the dual is a beginning, and this one will do.
+            break
         if not -(slope @ step) > _GAIN * finest:
             break
         length = 1.0
@@ -127,7 +131,7 @@ def _newton_step(
     differences of two.
     """
     size = np.sqrt(np.diag(curvature))
-    size = np.where(size > 0, size, float(np.abs(slope).max()) / farthest or 1.0)
+    size = np.where(size > 0, size, float(np.abs(slope).max(initial=0.0)) / farthest or 1.0)
     # Rows that the columns on the rounding do not tell apart: a little of the diagonal decides.
     scaled = curvature / np.outer(size, size) + _RIDGE * np.eye(len(dual))
     root = np.linalg.cholesky(scaled)

@@ -23,7 +23,6 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.column_blocks import (
-    TIE,
     Block,
     DenseColumns,
     Threshold,
@@ -44,8 +43,6 @@ from osilp_pyomo.smoothed_dual import anchors, minimize_smoothed, sizes_of
 _BAND, _BAND_A_ROW = 400, 20
 # Columns that are solved for at once, without a sample; beyond it a sample of at least so many.
 _AT_ONCE = 40_000
-# Half samples differ by about twice what their mean is off; this many of those differences are looked at.
-_CAUTION = 1.0
 # By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
 _WIDER, _MUCH_WIDER = 3.0, 30.0
 # The least width, and how often a threshold is tried before all columns are taken.
@@ -61,9 +58,9 @@ Mapper = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
 class WideAnswer:
     """How a wide LP ended: its dual (q,), the objective of the decisions and the bound that the dual proves.
 
-    ``near`` holds the decisions of the columns near the threshold, block by block, from which ``decisions`` finds all
-    of a block; ``left`` is what they leave of the budget (q,). ``gathered`` says how many columns the last LP was
-    chosen from, ``passes`` how often all columns were looked at.
+    ``near`` holds places and decisions of the columns near the threshold, block by block, from which ``decisions``
+    finds all of a block; ``left`` is what they leave of the budget (q,). ``gathered`` says how many columns the last
+    LP was chosen from, ``passes`` how often all columns were looked at.
     """
 
     status: str
@@ -71,7 +68,7 @@ class WideAnswer:
     bound: float = np.nan
     dual: FloatArray | None = None
     threshold: Threshold | None = None
-    near: tuple[FloatArray, ...] = ()
+    near: tuple[tuple[IntArray, FloatArray], ...] = ()
     left: FloatArray | None = None
     gathered: int = 0
     passes: int = 0
@@ -79,7 +76,7 @@ class WideAnswer:
     def decisions(self, block: Block, number: int) -> FloatArray:
         """The decisions of a block, which must be the ``number``-th of those that were solved for."""
         assert self.threshold is not None
-        return decisions(block, self.threshold, self.near[number])
+        return decisions(block, self.threshold, *self.near[number])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +102,16 @@ def solve_wide(
     ----------
     blocks : sequence of Block
         The columns.
+    budget, floor : arrays (q,)
+        Right-hand sides of the rows, and the least price that each can have: 0, or -inf for an equation.
     dual : array (q,), optional
         A dual that is thought to be near.
     run : callable
         Applies a function to all blocks; ``map``, or that of an executor.
     deadline : float
-        When to give up between two passes, by ``time.monotonic``.
+        When to give up, by ``time.monotonic``.
+    seed : int
+        For the sample.
     """
     total = sum(map(len, blocks))
     if total <= _AT_ONCE:
@@ -133,7 +134,7 @@ def solve_wide(
         everything = len(near) == total
         start = threshold.dual if not everything or dual is None else dual
         status, answer = solve_columns(near, left, floor, start, threshold.width, deadline)
-        if answer is None and everything:
+        if answer is None and (everything or status == "time_limit"):
             break
         if answer is None:
             passes += attempt == 0
@@ -143,14 +144,15 @@ def solve_wide(
             threshold = replace(threshold, width=_MUCH_WIDER * threshold.width)
             continue
         sizes = anchors(answer.dual)
-        seen = list(run(partial(check, threshold=threshold, dual=answer.dual, sizes=sizes), blocks))
+        seen = list(run(partial(check, threshold=threshold, dual=answer.dual, anchors=sizes), blocks))
         passes += 1
         earned = sum(each.earned for each in found) + float(answer.x @ near.values)
         bound = float(budget @ answer.dual) + sum(each.bound for each in seen)
         size = abs(earned) + abs(bound) + float(np.abs(budget) @ np.abs(answer.dual))
         closed = bound - earned <= _CLOSED * size
         if everything or (closed and not any(each.wrong for each in seen)):
-            own = tuple(np.split(answer.x, np.cumsum([len(each.places) for each in found])[:-1]))
+            ends = np.cumsum([len(each.places) for each in found])[:-1]
+            own = tuple(zip([each.places for each in found], np.split(answer.x, ends), strict=True))
             rest = left - answer.x @ near.matrix
             return WideAnswer("optimal", earned, bound, answer.dual, threshold, own, rest, len(near), passes)
         # The new dual is better than that of the sample: what disagrees with it says how far it may be off.
@@ -168,7 +170,7 @@ def _from_sample(
     run: Mapper,
     seed: int,
 ) -> Threshold:
-    """A dual from two samples, and a width that covers what their duals differ by."""
+    """A dual from two samples, and a width that covers what their duals differ by: twice what their mean is off."""
     wanted = max(_AT_ONCE, int(100 * np.sqrt(total)))
     drawn = list(run(_Sampler(wanted / total, seed), blocks))
     halves = [
@@ -182,7 +184,7 @@ def _from_sample(
     middle, apart = (found[0] + found[1]) / 2, found[0] - found[1]
     size = sizes_of(halves[0].matrix, middle)
     share = np.abs(halves[0].matrix @ apart) / np.where(size > 0, size, 1.0)
-    return Threshold(middle, anchors(middle), max(_CAUTION * float(share.max(initial=0.0)), _LEAST))
+    return Threshold(middle, anchors(middle), max(float(share.max(initial=0.0)), _LEAST))
 
 
 @dataclass(frozen=True)
@@ -271,15 +273,11 @@ def _solve_near(
         status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor, deadline)
         if found is not None:
             after = columns.values - columns.matrix @ found.dual
-            turned = ~work & disagreeing(margin, after)
-            if turned.any():
-                size = np.abs(columns.values) + np.abs(columns.matrix) @ np.abs(found.dual)
-                turned &= np.abs(after) > TIE * size
-            if not turned.any():
+            if not np.any(~work & disagreeing(columns, found.dual, margin, after)):
                 fixed[work] = found.x
                 return status, ColumnAnswer(found.dual, fixed)
             dual = found.dual
-        elif work.all():
+        elif work.all() or status == "time_limit":
             return status, None
         if smooth:
             familiar = False
@@ -304,7 +302,8 @@ def solve_whole(
     units = _units(columns)
     # HiGHS' tolerances are absolute: values of any size are measured by the largest of them.
     dearest = float(np.abs(columns.values * units).max(initial=0.0))
-    model = HighsModel(lp, Scaling(units, float(2.0 ** np.round(np.log2(dearest))) if dearest > 0 else 1.0))
+    cost = float(2.0 ** np.round(np.log2(dearest))) if dearest > 0 else 1.0
+    model = HighsModel(lp, Scaling(units, cost), keep_tiny=True)
     if np.isfinite(deadline):
         model.limit_time(deadline - time.monotonic())
     found = model.solve()
@@ -354,7 +353,10 @@ def _equal_columns(columns: DenseColumns) -> tuple[IntArray, IntArray, FloatArra
 
 
 def _shared(x: FloatArray, columns: DenseColumns, group: IntArray, counts: FloatArray) -> FloatArray:
-    """The decision for a group handed out: as many as can at their upper bound, one between, so that it is a vertex."""
+    """The decision for a group handed out: as many as can at their upper bound, one between, so that it is a vertex.
+
+    Columns without two bounds share evenly.
+    """
     span = columns.upper - columns.lower
     open_span = ~np.isfinite(span)
     order = np.argsort(group, kind="stable")

@@ -1,7 +1,7 @@
 """A wide LP behind the face of a HiGHS model: rows come and go, its columns stay too many for a simplex.
 
-Exchange adds rows by violation; this model chooses columns by price (``wide_lp.py``). So neither the matrix of all rows
-and columns nor an LP of all columns is ever whole in memory.
+Exchange adds rows by violation; this model chooses columns by price (``wide_lp.py``). It holds the coefficients of the
+rows that are in it, a few dozen, but no LP of all columns; only where hundreds of rows are needed, HiGHS takes over.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def lp_model(
         raise OptionError(f"solver='dual' is for many bounded, continuous columns in few rows: {objection}.")
     fewest = _FEWEST_WARM if often else _FEWEST_COLUMNS
     wide = solver == DUAL or (solver == AUTO and lp.columns >= fewest and objection is None)
-    return WideModel(lp, scaling, solver) if wide else HighsModel(lp, scaling, keep_tiny=keep_tiny)
+    if wide:
+        return WideModel(lp, scaling, solver, keep_tiny=keep_tiny)
+    return HighsModel(lp, scaling, keep_tiny=keep_tiny)
 
 
 def _objection(lp: FiniteLP) -> str | None:
@@ -61,8 +63,8 @@ class WideModel:
 
     restarts = 0
 
-    def __init__(self, lp: FiniteLP, scaling: Scaling, solver: str = AUTO) -> None:
-        self._lp, self._scaling, self._solver = lp, scaling, solver
+    def __init__(self, lp: FiniteLP, scaling: Scaling, solver: str = AUTO, *, keep_tiny: bool = False) -> None:
+        self._lp, self._scaling, self._solver, self._keep_tiny = lp, scaling, solver, keep_tiny
         rows = len(lp.row_lower)
         # One column of numbers a row, so that a column of the LP is a row of numbers; room for rows to come.
         self._matrix = np.empty((lp.columns, rows + 16))
@@ -113,7 +115,7 @@ class WideModel:
         """Solve from the prices of the last time."""
         if self._whole is None and self._solver == AUTO and self.rows > _MOST_ROWS:
             # Very many rows are work for a simplex.
-            self._whole = HighsModel(self._lp, self._scaling)
+            self._whole = HighsModel(self._lp, self._scaling, keep_tiny=self._keep_tiny)
             own = slice(len(self._lp.row_lower), self.rows)
             everywhere = np.arange(self._lp.columns)
             self._whole.add_rows(everywhere, self._matrix[:, own].T, self._lower[own], self._upper[own])

@@ -10,12 +10,14 @@ from models import packing
 from scipy import sparse
 
 import osilp_pyomo as osilp
-from osilp_pyomo import smoothed_dual, wide_lp
+from osilp_pyomo import problem, search, smoothed_dual, wide_lp
 from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.problem import FiniteLP
+from osilp_pyomo.sample_lp import solve_sample
 from osilp_pyomo.scaling import Scaling
+from osilp_pyomo.stage_lp import stage_lp
 from osilp_pyomo.wide_lp import solve_whole, solve_wide
 from osilp_pyomo.wide_model import WideModel, lp_model
 
@@ -133,13 +135,17 @@ def test_equal_columns_are_one(small_steps):
     columns, budget, floor = wide_problem("finite support", 8, 5_000, 3)
     answer = solve_wide([columns], budget, floor)
     assert_certified(columns, budget, floor, answer, answer.decisions(columns, 0))
+    first, group, counts = wide_lp._equal_columns(columns)
+    assert len(first) == len(counts) <= 12
+    assert np.array_equal(columns.matrix[first][group], columns.matrix)
+    assert counts.sum() == len(columns)
 
 
 @pytest.mark.parametrize("count", [200, 3000])
 def test_infeasible_and_idle(small_steps, count):
     columns, budget, floor = wide_problem("plain", 1, count, 3)
     assert solve_wide([columns], -np.abs(budget) - 1, floor).status == "infeasible"
-    assert solve_wide([columns], budget, np.full(3, -np.inf)).status in ("optimal", "infeasible")
+    assert solve_wide([columns], budget, np.full(3, -np.inf)).status == "optimal"
     nothing = solve_wide([columns], np.zeros(3), floor)
     assert (nothing.status, nothing.objective) == ("optimal", 0.0)
     plenty = solve_wide([columns], budget * 1e6, floor)
@@ -209,11 +215,34 @@ def test_without_rows():
     columns = DenseColumns(np.array([1.0, -1.0]), np.empty((2, 0)), np.zeros(2), np.ones(2))
     answer = solve_wide([columns], np.empty(0), np.empty(0))
     assert answer.decisions(columns, 0).tolist() == [1.0, 0.0]
+    many = columns.taken(np.tile([0, 1], 1000))
+    assert solve_wide([many], np.empty(0), np.empty(0)).objective == 1000.0
 
 
-def test_deadline():
+def test_deadline(monkeypatch):
     columns, budget, floor = wide_problem("plain", 3, 2000, 3)
     assert solve_wide([columns], budget, floor, deadline=0.0).status == "time_limit"
+    # The time may also be over while HiGHS works.
+    monkeypatch.setattr(wide_lp, "solve_whole", lambda *arguments: ("time_limit", None))
+    assert solve_wide([columns], budget, floor, deadline=np.inf).status == "time_limit"
+
+
+def test_a_scan_that_is_updated(monkeypatch):
+    """A scan from the last one is that from nothing."""
+    monkeypatch.setattr(search, "CACHE_BYTES", 0)
+    monkeypatch.setattr(problem, "_MANY_COLUMNS", 10)
+    m = packing(60, seed=2)
+    program = osilp.compile_online(m, stages=m.T)
+    family = stage_lp(program.evaluator, program.arrivals(), np.ones(60)).families[0]
+    looking = search.FiniteSearch(family, np.linspace(0, 1, 50)[:, None])
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(60) < 0.5, 1.0, 0.0)
+    for _ in range(30):
+        found = looking.worst(x)
+        direct = family.excess(found.points, x)
+        np.testing.assert_allclose(found.excess, direct, rtol=1e-12, atol=1e-12)
+        # The caller's own array may change.
+        x[rng.integers(0, 60, 3)] = rng.random(3)
 
 
 def test_the_two_passes_are_one():
@@ -290,7 +319,7 @@ def test_many_rows_are_left_to_highs(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["projected", "exchange", "discretized"])
-def test_solvers_agree(method):
+def test_solvers_agree(small_steps, method):
     m = packing(60, seed=2)
     program = osilp.compile_online(m, stages=m.T)
     rng = np.random.default_rng(1)
@@ -302,11 +331,15 @@ def test_solvers_agree(method):
     assert dual.audit.violation <= highs.audit.violation + 1e-6
 
 
-def test_resolve_with_both_solvers():
+@pytest.mark.parametrize("kind", ["plain", "finite support", "whole numbers"])
+def test_resolve_with_both_solvers(small_steps, kind):
+    columns, budget, floor = wide_problem(kind, 6, 1500, 4)
+    dual, highs = (solve_sample(columns, budget, floor, np.zeros(4), solver) for solver in ("auto", "highs"))
+    assert dual.x @ columns.values == pytest.approx(highs.x @ columns.values, rel=1e-8)
     m = packing(60, seed=3)
     program = osilp.compile_online(m, stages=m.T)
-    runs = [program.replay(osilp.Resolve(solver=solver), guard="projected") for solver in ("auto", "highs")]
-    assert runs[0].objective == pytest.approx(runs[1].objective, rel=0.02)
+    run = program.replay(osilp.Resolve(solver="highs"), guard="projected")
+    assert run.objective == pytest.approx(program.replay(osilp.Resolve(), guard="projected").objective, rel=0.02)
 
 
 def test_refusals():

@@ -79,6 +79,8 @@ class Controller:
         self._evaluator = program.evaluator
         self._loop = StageLoop(program, policy, guard, null, seed)
         self._live = self._loop.begin(horizon)
+        # Projected arrivals that were found to fit, so that a step need not look at them again.
+        self._familiar: Batch | None = None
         # Whether a decision is a bare number.
         self._plain = len(program.template.decisions) == 1 and not program.template.decisions[0].key
 
@@ -330,9 +332,12 @@ class Controller:
         if theta:
             raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
         self._refuse_beyond(1)
+        if arrival.batch is self._familiar:
+            return arrival.batch, arrival.place
         if self._loop.steps_single and self._plain and arrival.batch.points is None:
             self._refuse_strangers(arrival.batch)
             self._refuse_without_points()
+            self._familiar = arrival.batch
             return arrival.batch, arrival.place
         batch = arrival.alone
         self._check(batch)

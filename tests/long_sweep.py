@@ -10,9 +10,14 @@ import osilp_pyomo as osilp
 from osilp_pyomo import block_files
 
 
-def main(folder, slowly):
+def make_program():
+    """That of the tests of chunks."""
     m = packing(30, seed=4)
-    program = osilp.compile_online(m, stages=m.T, horizon=900, basis=osilp.RBF(6), grid=osilp.Midpoint(80))
+    return osilp.compile_online(m, stages=m.T, horizon=900, basis=osilp.RBF(6), grid=osilp.Midpoint(80))
+
+
+def main(folder, slowly):
+    program = make_program()
     if slowly:
         write = block_files.BlockMaker.write
 

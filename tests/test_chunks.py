@@ -1,6 +1,6 @@
 """Arrivals in chunks: the same decisions and optima as from memory, from files, streams, processes and a cluster."""
 
-import os
+import json
 import re
 import signal
 import subprocess
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 import pytest
+from long_sweep import make_program
 from models import packing
 from pyomo.dae import ContinuousSet
 
@@ -25,8 +26,7 @@ COUNT = 900
 
 @pytest.fixture(scope="module")
 def program():
-    m = packing(30, seed=4)
-    return osilp.compile_online(m, stages=m.T, horizon=COUNT, basis=osilp.RBF(6), grid=osilp.Midpoint(80))
+    return make_program()
 
 
 @pytest.fixture(scope="module")
@@ -279,38 +279,16 @@ def test_threads_and_processes_give_the_same(program, parquet, small_steps):
     assert np.array_equal(processes.price.masses, serial.price.masses)
 
 
-def test_dask_with_a_worker_that_dies(program, frame, tmp_path, small_steps):
-    distributed = pytest.importorskip("distributed")
+def test_dask_with_a_worker_that_dies(frame, tmp_path):
+    pytest.importorskip("distributed")
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=30)
-    chunks = osilp.Chunks(tmp_path / "a.parquet", rows=30)
-    serial = program.solve_offline(chunks, "projected")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        victim = next(iter(cluster.workers.values())).pid
-        doomed = Doomed(client.get_executor(), victim)
-        found = program.solve_offline(chunks, "projected", cache=tmp_path / "cache", executor=doomed)
-        assert doomed.killed
-        assert found.objective == serial.objective
-        again = program.solve_offline(chunks, "projected", cache=tmp_path / "cache", executor=client)
-        assert again.objective == serial.objective
-
-
-class Doomed(ThreadPoolExecutor):
-    """Hands everything on to another executor, and kills a process while its second pass is under way."""
-
-    def __init__(self, executor, victim):
-        super().__init__(1)
-        self.executor, self.victim, self.submitted, self.killed = executor, victim, 0, False
-
-    def submit(self, function, /, *arguments, **options):
-        future = self.executor.submit(function, *arguments, **options)
-        self.submitted += 1
-        if self.submitted == 45:
-            os.kill(self.victim, signal.SIGKILL)
-            self.killed = True
-        return future
+    script = Path(__file__).with_name("cluster_sweep.py")
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["killed"]
+    here, dying, left = told["objectives"]
+    assert here == dying == left
 
 
 # -- refusals ------------------------------------------------------------------------------------------------

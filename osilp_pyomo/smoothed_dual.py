@@ -65,6 +65,8 @@ def minimize_smoothed(
     first : float, optional
         By how much of its size each column is rounded at first: about as far as the dual may be off.
     """
+    if not len(dual):
+        return dual
     share = _FIRST if first is None else min(first, _FIRST)
     scale = _price_size(values, matrix)
     while True:

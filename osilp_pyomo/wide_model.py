@@ -125,7 +125,7 @@ class WideModel:
         sense = 1.0 if self._lp.maximize else -1.0
         rows, signs, budget, floor = self._sides()
         # Rows with one upper limit each, as they mostly are, need no copy.
-        plain = len(rows) == self.rows and np.array_equal(rows, np.arange(self.rows))
+        plain = bool(np.all(signs > 0)) and np.array_equal(rows, np.arange(self.rows))
         matrix = self._matrix[:, : self.rows] if plain else self._matrix[:, rows] * signs
         columns = DenseColumns(sense * self._lp.cost, matrix, self._lp.column_lower, self._lp.column_upper)
         start = np.maximum(signs * sense * self._dual[rows], floor) if self._dual.any() else None

@@ -58,6 +58,8 @@ def sources(frame, folder):
     many.mkdir()
     frame.iloc[:500].to_parquet(many / "1.parquet")
     frame.iloc[500:].to_csv(many / "2.csv", index=False)
+    (many / ".hidden.parquet").write_text("no data")
+    (many / "_committed.csv").write_text("no data")
     halves = [frame.iloc[:430], frame.iloc[430:430], frame.iloc[430:]]
     return {
         "parquet": folder / "a.parquet",

@@ -3,10 +3,13 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import packing
+from pyomo.dae import ContinuousSet
 from scipy import sparse
 
 import osilp_pyomo as osilp
@@ -215,8 +218,8 @@ def test_without_rows():
     columns = DenseColumns(np.array([1.0, -1.0]), np.empty((2, 0)), np.zeros(2), np.ones(2))
     answer = solve_wide([columns], np.empty(0), np.empty(0))
     assert answer.decisions(columns, 0).tolist() == [1.0, 0.0]
-    many = columns.taken(np.tile([0, 1], 1000))
-    assert solve_wide([many], np.empty(0), np.empty(0)).objective == 1000.0
+    many = DenseColumns(np.arange(-1500.0, 1500.0), np.empty((3000, 0)), np.zeros(3000), np.ones(3000))
+    assert solve_wide([many], np.empty(0), np.empty(0)).objective == sum(range(1500))
 
 
 def test_deadline(monkeypatch):
@@ -289,6 +292,48 @@ def test_model_as_highs(maximize):
         assert wide.objective == pytest.approx(highs.objective, rel=1e-9)
         np.testing.assert_allclose(wide.row_duals, highs.row_duals, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(wide.reduced_costs, highs.reduced_costs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("which", ["all", "last", "free"])
+def test_rows_with_lower_limits(maximize, which):
+    """Rows that ask for so much at least: all of them, or those behind one with an upper limit; or none that ask."""
+    columns, budget, _ = wide_problem("any sign", 11, 1200, 3)
+    lower, upper = 0.5 * budget - 10, np.full(3, np.inf)
+    if which == "last":
+        lower[0], upper[0] = -np.inf, budget[0]
+    elif which == "free":
+        lower[:] = -np.inf
+    lp = finite_lp(columns, maximize, columns.matrix.T, lower, upper)
+    wide, highs = WideModel(lp, Scaling.none(lp)).solve(), HighsModel(lp).solve()
+    assert wide.status == highs.status == "optimal"
+    assert wide.objective == pytest.approx(highs.objective, rel=1e-9)
+    np.testing.assert_allclose(wide.row_duals, highs.row_duals, rtol=1e-6, atol=1e-9)
+
+
+def test_covering_from_a_model():
+    """The least cost of covering every point, from 6,000 columns on by the dual, as by HiGHS."""
+    rng = np.random.default_rng(0)
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.cost = pyo.Param(m.T, mutable=True)
+    m.place = pyo.Param(m.T, mutable=True)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.total = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
+
+    @m.SemiInfiniteConstraint(m.u)
+    def covered(m, u):
+        return sum(pyo.exp(-(((u - m.place[t]) / 0.1) ** 2)) * m.x[t] for t in m.T) >= 200 + 50 * u
+
+    program = osilp.compile_online(m, stages=m.T, horizon=6000, grid=osilp.Midpoint(60))
+    frame = pd.DataFrame({"cost": rng.uniform(0.1, 1, 6000), "place": rng.uniform(size=6000)})
+    auto, highs = (program.solve_offline(frame, "projected", solver=solver) for solver in ("auto", "highs"))
+    chunked = program.solve_offline([frame], "projected")
+    assert auto.status == highs.status == chunked.status == "optimal"
+    assert auto.objective == pytest.approx(highs.objective, rel=1e-8)
+    assert chunked.objective == pytest.approx(highs.objective, rel=1e-8)
+    assert auto.price.total == pytest.approx(highs.price.total, rel=1e-6)
 
 
 def test_a_row_over_some_columns():

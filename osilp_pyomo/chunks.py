@@ -152,7 +152,7 @@ def as_chunks(data: Any) -> Chunks:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        # What begins with a dot or a line is not data, as those who write folders of Parquet files mean it.
+        # Writers of such folders mark what is no data by a dot or an underscore in front.
         shown = [each for each in path.iterdir() if not each.name.startswith((".", "_"))]
         found = sorted(each for each in shown if _is_parquet(each) or _is_csv(each))
         if not found:

@@ -124,7 +124,7 @@ def gather(block: Block, threshold: Threshold) -> Gathered:
     used, earned = np.zeros(columns.matrix.shape[1]), 0.0
     for at, part in columns.parts():
         margin, near = threshold.look(part)
-        x = np.where(near, 0.0, _by_sign(part, margin))
+        x = np.where(near, 0.0, by_sign(part, margin))
         used += x @ part.matrix
         earned += float(x @ part.values)
         places.append(at.start + np.flatnonzero(near))
@@ -152,7 +152,7 @@ def check(block: Block, threshold: Threshold, dual: FloatArray, anchors: FloatAr
             wrong += int(turned.sum())
             size = np.abs(part.matrix[turned]) @ anchors
             farthest = max(farthest, float(np.max(np.abs(after[turned]) / np.where(size > 0, size, 1.0))))
-        bounds = _by_sign(part, after)
+        bounds = by_sign(part, after)
         # A column without bound proves nothing where it should; its margin is zero up to rounding.
         bound += float(after @ np.where(np.isfinite(bounds), bounds, 0.0))
     return Checked(wrong, farthest, bound)
@@ -184,11 +184,11 @@ def decisions(block: Block, threshold: Threshold, places: IntArray, near: FloatA
     columns = block.load()
     x = np.empty(len(columns))
     for at, part in columns.parts():
-        x[at] = _by_sign(part, part.values - part.matrix @ threshold.dual)
+        x[at] = by_sign(part, part.values - part.matrix @ threshold.dual)
     x[places] = near
     return x
 
 
-def _by_sign(part: DenseColumns, margin: FloatArray) -> FloatArray:
+def by_sign(part: DenseColumns, margin: FloatArray) -> FloatArray:
     """Each column at the bound that its sign asks for."""
     return np.where(margin > 0, part.upper, part.lower)

@@ -26,6 +26,7 @@ from osilp_pyomo.column_blocks import (
     Block,
     DenseColumns,
     Threshold,
+    by_sign,
     check,
     decisions,
     disagreeing,
@@ -137,10 +138,11 @@ def solve_wide(
         if answer is None and (everything or status == "time_limit"):
             break
         if answer is None:
-            passes += attempt == 0
-            if attempt == 0 and _proved_infeasible(blocks, budget, threshold.dual, run):
-                status = "infeasible"
-                break
+            if attempt == 0:
+                passes += 1
+                if _proved_infeasible(blocks, budget, threshold.dual, run):
+                    status = "infeasible"
+                    break
             threshold = replace(threshold, width=_MUCH_WIDER * threshold.width)
             continue
         sizes = anchors(answer.dual)
@@ -268,7 +270,7 @@ def _solve_near(
             distance = np.where(size > 0, np.abs(margin) / np.where(size > 0, size, 1.0), np.inf)
             work[:] = unbounded
             work[np.argpartition(distance, band)[:band]] = True
-        fixed = np.where(work, 0.0, np.where(margin > 0, columns.upper, columns.lower))
+        fixed = np.where(work, 0.0, by_sign(columns, margin))
         left = budget - fixed @ columns.matrix
         status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor, deadline)
         if found is not None:

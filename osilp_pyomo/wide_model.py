@@ -92,11 +92,9 @@ class WideModel:
             grown = np.empty((self._lp.columns, last + last // 2))
             grown[:, :first] = self._matrix[:, :first]
             self._matrix = grown
-        if len(columns) == self._lp.columns:
-            self._matrix[columns, first:last] = matrix.T
-        else:
+        if len(columns) < self._lp.columns:
             self._matrix[:, first:last] = 0.0
-            self._matrix[columns, first:last] = matrix.T
+        self._matrix[columns, first:last] = matrix.T
         self._lower, self._upper = np.concatenate([self._lower, lower]), np.concatenate([self._upper, upper])
         self._dual = np.concatenate([self._dual, np.zeros(len(matrix))])
         if self._whole is not None:

@@ -53,7 +53,9 @@ def test_the_example_compares_online_with_offline(names):
 
 
 @pytest.mark.parametrize("number", range(1, len(BLOCKS)))
-def test_the_other_blocks_run_too(names, number):
+def test_the_other_blocks_run_too(names, number, monkeypatch):
+    # Blocks write files.
+    monkeypatch.chdir(names["folder"])
     found = dict(names)
     exec(BLOCKS[number], found)
     assert "m" in found

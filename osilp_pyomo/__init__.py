@@ -29,6 +29,7 @@ from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.results import Result
 from osilp_pyomo.resuming import load_controller
+from osilp_pyomo.row_values import evaluate_rows, plot_rows
 from osilp_pyomo.studies import Study, StudyInterrupted, compare, load_study
 
 __all__ = [
@@ -70,8 +71,10 @@ __all__ = [
     "displays",
     "dro",
     "errors",
+    "evaluate_rows",
     "load_controller",
     "load_study",
+    "plot_rows",
     "plugins",
     "scenario",
     "solve",

@@ -8,6 +8,7 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "dro", "scenario", "Cells", "Chunks", "Extremes",
+    "evaluate_rows", "plot_rows",
 }  # fmt: skip
 
 

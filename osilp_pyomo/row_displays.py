@@ -1,0 +1,152 @@
+"""Pictures of rows along their index: how much of each limit is used, and what the rest is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo.drawing import name_of, new_figure
+from osilp_pyomo.errors import DataError, PriceError
+from osilp_pyomo.prices import Price
+
+# The picture of more families could not be read.
+MOST_PANELS = 12
+# A violation below this share of the largest body is not worth a word.
+_ROUNDING = 1e-9
+_BODY, _LIMIT, _PRICE = "#0072B2", "#000000", "#D55E00"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsDisplay:
+    """Rows over their index: body and limits, the places where a limit is passed, and the price.
+
+    Along one axis the row's body is drawn as a curve between its limits, with the price below: spikes where it sits on
+    single points, else a curve. Over a plane the room that is left is a colour, with a star where the price sits; in
+    more dimensions it is sorted over the share of the points.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What :func:`osilp_pyomo.evaluate_rows` gives.
+    axes : dict
+        Names of the index for each family.
+    prices : dict, optional
+        The price of each family.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"family": "c", "u": [0.0, 0.5, 1.0], "lower": -np.inf, "body": [1.0, 2.0, 1.5]})
+    >>> rows["upper"], rows["violation"] = 1.8, [0.0, 0.2, 0.0]
+    >>> figure = RowsDisplay(rows, {"c": ("u",)}).plot()
+    >>> figure.axes[0].get_title()
+    "'c': passed by up to 0.2"
+    """
+
+    frame: pd.DataFrame
+    axes: Mapping[str, tuple[str, ...]]
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @property
+    def height(self) -> float:
+        """Height in inches at a width of nine."""
+        return sum(self._panel_height(family) for family in self.axes)
+
+    def _panel_height(self, family: str) -> float:
+        return {1: 3.9 if family in self.prices else 2.9, 2: 4.6}.get(len(self.axes[family]), 2.9)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw; into a Figure or SubFigure, or a new one, which is given back."""
+        if not len(self.frame):
+            raise DataError(
+                "RowsDisplay: there is nothing to draw, for the model has no active SemiInfiniteConstraint."
+            )
+        if len(self.axes) > MOST_PANELS:
+            raise DataError(
+                f"RowsDisplay: {len(self.axes)} families do not fit into one picture, {MOST_PANELS} do; name some of "
+                "them by families=[...]."
+            )
+        figure = new_figure(self.height) if figure is None else figure
+        parts = figure.subfigures(len(self.axes), 1, height_ratios=[self._panel_height(name) for name in self.axes])
+        for part, family in zip(np.atleast_1d(parts), self.axes, strict=True):
+            rows = self.frame[self.frame["family"] == family]
+            dimension = len(self.axes[family])
+            draw = self._curve if dimension == 1 else self._plane if dimension == 2 else self._sorted
+            draw(part, family, rows)
+        return figure
+
+    def _title(self, family: str, rows: pd.DataFrame) -> str:
+        worst = float(rows["violation"].max())
+        passed = worst > _ROUNDING * float(rows["body"].abs().max())
+        return name_of(f"'{family}': " + (f"passed by up to {worst:.2g}" if passed else "kept at every point"))
+
+    def _curve(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
+        (index,) = self.axes[family]
+        rows = rows.sort_values(index)
+        price = self.prices.get(family)
+        heights = [1.0] if price is None else [2.4, 1.0]
+        panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        ax, at, body = panels[0], rows[index], rows["body"]
+        ax.plot(at, body, color=_BODY, linewidth=1.6, label="body of the row")
+        for side, dash in (("upper", "-"), ("lower", "--")):
+            if np.isfinite(rows[side]).any():
+                ax.plot(at, rows[side], color=_LIMIT, linewidth=1.2, linestyle=dash, label=f"{side} limit")
+                beyond = body > rows[side] if side == "upper" else body < rows[side]
+                ax.fill_between(at, body, rows[side], where=beyond, color=_PRICE, alpha=0.5, linewidth=0)
+        ax.set_title(self._title(family, rows), fontsize="medium")
+        ax.legend(frameon=False, fontsize="small")
+        ax.margins(x=0.01)
+        ax.grid(alpha=0.3)
+        if price is not None:
+            self._draw_price(panels[1], price, index)
+        panels[-1].set_xlabel(index)
+
+    def _draw_price(self, ax: Any, price: Price, index: str) -> None:
+        try:
+            atoms = price.atoms
+        except PriceError:
+            density = price.to_frame().sort_values(index)
+            ax.plot(density[index], density["density"], color=_PRICE, linewidth=1.6)
+            ax.set_ylabel(f"price per\nunit of {index}")
+        else:
+            ax.vlines(atoms[index], 0, atoms["weight"], color=_PRICE, linewidth=2)
+            ax.plot(atoms[index], atoms["weight"], "o", color=_PRICE, markersize=4)
+            ax.set_ylabel("price of\nsingle points")
+        ax.axhline(0, color=_LIMIT, linewidth=0.8)
+        ax.grid(alpha=0.3)
+
+    def _plane(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
+        first, second = self.axes[family]
+        ax = figure.subplots()
+        dots = ax.scatter(rows[first], rows[second], c=_room(rows), s=10, marker="s", linewidths=0, cmap="cividis")
+        if 0.3 < np.ptp(rows[first]) / np.ptp(rows[second]) < 3:
+            ax.set_aspect("equal")
+        figure.colorbar(dots, label="room to the limit")
+        price = self.prices.get(family)
+        try:
+            atoms = None if price is None else price.atoms
+        except PriceError:
+            atoms = None
+        if atoms is not None and len(atoms):
+            ax.plot(atoms[first], atoms[second], "*", color=_PRICE, markersize=11, label="where it has a price")
+            ax.legend(fontsize="small")
+        ax.set(xlabel=first, ylabel=second)
+        ax.set_title(self._title(family, rows), fontsize="medium")
+
+    def _sorted(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
+        ax = figure.subplots()
+        room = np.sort(_room(rows))
+        ax.plot(100 * (np.arange(len(room)) + 0.5) / len(room), room, color=_BODY, linewidth=1.6)
+        ax.axhline(0, color=_LIMIT, linewidth=0.8)
+        ax.margins(x=0)
+        ax.set(xlabel=f"% of the points ({', '.join(self.axes[family])})", ylabel="room to the limit")
+        ax.set_title(self._title(family, rows), fontsize="medium")
+        ax.grid(alpha=0.3)
+
+
+def _room(rows: pd.DataFrame) -> Any:
+    """Distance to the nearer limit at each point; negative where it is passed."""
+    return np.minimum((rows["upper"] - rows["body"]).to_numpy(), (rows["body"] - rows["lower"]).to_numpy())

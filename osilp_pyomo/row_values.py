@@ -147,8 +147,8 @@ def _values(traced: TracedModel, result: Result | None) -> FloatArray:
         missing = known.index[known.isna()]
         if len(missing):
             raise DataError(
-                f"The result has no value of '{missing[0]}'; give the result of this model, or none for the values in its "
-                "variables."
+                f"The result has no value of '{missing[0]}'; give the result of this model, or none for the values in "
+                "its variables."
             )
         return known.to_numpy(dtype=float)
     for variable in traced.variables:

@@ -26,7 +26,14 @@ Loss = Callable[[Any, Any], Sequence[Any]]
 
 
 class Ambiguity(ABC):
-    """A set of distributions."""
+    """A set of distributions.
+
+    Examples
+    --------
+    >>> from osilp_pyomo import dro
+    >>> isinstance(dro.Moments.mean_variance((0, None), mean=10, variance=9), dro.Ambiguity)
+    True
+    """
 
     @abstractmethod
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:

@@ -50,8 +50,9 @@ def _answer(problem: SemiInfiniteLP, point: Point) -> Answer:
         FamilyMap({look.name: look.relative for look in looks}),
         FamilyMap(worst),
         None if point.prices is None else FamilyMap(dict(zip(names, point.prices, strict=True))),
-        None if point.core_duals is None else pd.Series(point.core_duals, index=constraints, name="dual"),
-        None if point.reduced_costs is None else pd.Series(point.reduced_costs, index=variables, name="rc"),
+        # Adding zero takes the sign from -0.0.
+        None if point.core_duals is None else pd.Series(point.core_duals + 0.0, index=constraints, name="dual"),
+        None if point.reduced_costs is None else pd.Series(point.reduced_costs + 0.0, index=variables, name="rc"),
         point.repaired,
         point.test_violation,
     )

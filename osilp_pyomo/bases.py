@@ -234,6 +234,11 @@ class RBF(_AxisBasis):
 class Hat(_AxisBasis):
     """Piecewise linear functions on equidistant nodes, both ends among them; they sum to 1.
 
+    Parameters
+    ----------
+    count : int or list of int
+        Functions along each axis, or one number an axis.
+
     Examples
     --------
     >>> Hat(3).evaluate(Domain.box(u=(0, 1)), np.array([[0.25]]))
@@ -258,6 +263,13 @@ class Hat(_AxisBasis):
 @dataclass(frozen=True)
 class BSpline(_AxisBasis):
     """B-splines of the given degree on equidistant knots, clamped at both ends; they sum to 1.
+
+    Parameters
+    ----------
+    count : int or list of int
+        Functions along each axis, or one number an axis.
+    degree : int
+        Of the pieces; 1 gives hat functions.
 
     Examples
     --------
@@ -297,6 +309,11 @@ class BSpline(_AxisBasis):
 class Bernstein(_AxisBasis):
     """The Bernstein polynomials: ``count`` of them along an axis, of degree count - 1; they sum to 1.
 
+    Parameters
+    ----------
+    count : int or list of int
+        Functions along each axis, or one number an axis.
+
     Examples
     --------
     >>> Bernstein(3).evaluate(Domain.box(u=(0, 1)), np.array([[0.5]]))
@@ -321,6 +338,11 @@ class Bernstein(_AxisBasis):
 @dataclass(frozen=True)
 class Indicator(_AxisBasis):
     """One for each of ``count`` equal cells along an axis, zero elsewhere: averages over cells.
+
+    Parameters
+    ----------
+    count : int or list of int
+        Functions along each axis, or one number an axis.
 
     Examples
     --------
@@ -377,6 +399,11 @@ class Functions(Basis):
 class Tensor(Basis):
     """Products of one basis an axis, such as ``Tensor(RBF(10), Hat(5))``.
 
+    Parameters
+    ----------
+    *bases : Basis
+        One for each axis, in the order of the index.
+
     Examples
     --------
     >>> Tensor(Hat(3), Indicator(2)).evaluate(Domain.box(u=(0, 1), v=(0, 1)), np.array([[0.5, 0.9]]))
@@ -413,6 +440,11 @@ class Dirac(Basis):
     """The row itself at single points: at the given ones, or at every point of the grid.
 
     ``Dirac()`` makes the projected method the discretized one.
+
+    Parameters
+    ----------
+    points : array, optional
+        Points of the index, one row each in several dimensions; every point of the grid if not given.
 
     Examples
     --------

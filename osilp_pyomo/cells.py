@@ -22,6 +22,11 @@ class Cells(Basis):
     The extreme points are spread as far from each other as they can be, the first being farthest from the middle. A
     tensor of functions along each axis would need a number that grows like a power of the dimension; cells do not.
 
+    Parameters
+    ----------
+    count : int
+        How many cells.
+
     Examples
     --------
     >>> square = Domain.box(u=(0, 1), v=(0, 1))

@@ -42,7 +42,7 @@ DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED = 0, 1, 3, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    chosen = _parser().parse_args(arguments)
+    chosen = build_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = chosen.run
     try:
         return command(chosen)
@@ -72,7 +72,8 @@ def _refuse(sentence: str, error: Exception) -> int:
     return REFUSED
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options; the documentation is made from it, too."""
     parser = argparse.ArgumentParser(
         prog="osilp",
         description="Semi-infinite linear programs in Pyomo: solved offline, and online policies compared with that.",

@@ -59,6 +59,38 @@ class Controller:
     ----------
     t : int
         Arrivals met so far; saved, so that a caller knows which one to send again.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> controller = program.controller(osilp.MirrorDescent())
+    >>> controller.decide(value=0.9, place=0.5).x, controller.t
+    (1.0, 0)
+    >>> controller.step(value=0.9, place=0.5).x, controller.t
+    (1.0, 1)
+    >>> controller.update(value=0.2, place=0.1, x=0.0)  # what was really done
+    >>> controller.steps(program.data.head(3))["x"].tolist()
+    [1.0, 1.0, 0.0]
+    >>> controller.release(value=0.9, place=0.5, x=1.0)  # a cancellation
+    >>> controller.add_budget("usage", 0.5)
+    >>> controller.revise(horizon=60)
+    >>> controller.t, controller.horizon, round(controller.reward, 3)
+    (5, 60, 1.522)
+    >>> controller.remaining.round(3).head(2)
+    usage: u = 0      1.670
+    usage: u = 0.5    2.197
+    Name: remaining, dtype: float64
+    >>> round(controller.price(0.5), 3)
+    3.741
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     controller.save(f"{folder}/state.npz")
+    ...     again = osilp.load_controller(f"{folder}/state.npz", program)
+    >>> again.t
+    5
     """
 
     def __init__(

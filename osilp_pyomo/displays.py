@@ -17,11 +17,35 @@ import pandas as pd
 
 from osilp_pyomo.drawing import Display, legend, name_of, new_figure, styles
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.row_displays import RowsDisplay
 from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay
+
+__all__ = [
+    "BracketDisplay",
+    "BudgetDisplay",
+    "OverrunDisplay",
+    "PriceDisplay",
+    "RegretDisplay",
+    "RowsDisplay",
+    "ViolationDisplay",
+]
 
 
 class ViolationDisplay(Display):
-    """Use minus limit over the index at the end of the first trial, of every policy and of the offline optima."""
+    """Use minus limit over the index at the end of the first trial, of every policy and of the offline optima.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = ViolationDisplay.from_study(study)
+    >>> figure = display.plot()  # into a figure of its own, or one that is given
+    >>> len(figure.axes), sorted(display.frame)
+    (1, ['at', 'grid', 'guard', 'horizon', 'kind', 'points', 'policy', 'row', 't', 'trial', 'value'])
+    """
 
     title = "Violation over the index"
     caption = (
@@ -87,7 +111,20 @@ class ViolationDisplay(Display):
 
 
 class PriceDisplay(Display):
-    """The price as a function of the index: the offline ones, and those of each policy at several moments."""
+    """The price as a function of the index: the offline ones, and those of each policy at several moments.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = PriceDisplay.from_study(study)
+    >>> figure = display.plot()  # into a figure of its own, or one that is given
+    >>> len(figure.axes), sorted(display.frame)
+    (2, ['at', 'grid', 'guard', 'horizon', 'kind', 'points', 'policy', 'row', 't', 'trial', 'value'])
+    """
 
     title = "Price over the index"
     caption = (
@@ -143,7 +180,20 @@ class PriceDisplay(Display):
 
 
 class BudgetDisplay(Display):
-    """Share of the budget used while arrivals come, averaged over test functions and trials."""
+    """Share of the budget used while arrivals come, averaged over test functions and trials.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = BudgetDisplay.from_study(study)
+    >>> figure = display.plot()  # into a figure of its own, or one that is given
+    >>> len(figure.axes), sorted(display.frame)
+    (1, ['guard', 'horizon', 'policy', 't', 'used'])
+    """
 
     title = "Budget used over time"
     caption = (
@@ -181,7 +231,20 @@ class BudgetDisplay(Display):
 
 
 class BracketDisplay(Display):
-    """How exchange closed in on the optimum: the bound, and the violation of its point, by iteration."""
+    """How exchange closed in on the optimum: the bound, and the violation of its point, by iteration.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = BracketDisplay.from_study(study)
+    >>> figure = display.plot()  # into a figure of its own, or one that is given
+    >>> len(figure.axes), sorted(display.frame)
+    (2, ['bound', 'grid', 'horizon', 'iteration', 'objective', 'points', 'rows', 'trial', 'violation'])
+    """
 
     title = "Offline bracket by iteration"
     caption = (
@@ -229,7 +292,18 @@ DISPLAYS: dict[str, type[Display]] = {
 
 
 def study_figure(study: Any, what: str | None) -> Any:
-    """One picture of a study, or all of them below each other."""
+    """One picture of a study, or all of them below each other.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> [axis.get_xlabel() for axis in study_figure(study, "budget").axes]
+    ['arrivals t']
+    """
     if what is not None:
         if what not in DISPLAYS:
             raise OptionError(f"plot: what must be one of {', '.join(map(repr, DISPLAYS))} (got {what!r}).")
@@ -246,7 +320,18 @@ def study_figure(study: Any, what: str | None) -> Any:
 
 
 def displays_of(study: Any) -> Iterator[Display]:
-    """The pictures that there is something to draw for."""
+    """The pictures that there is something to draw for.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> [display.title for display in displays_of(study)][:2]
+    ['Regret', 'Violation']
+    """
     for kind in DISPLAYS.values():
         display = kind.from_study(study)
         if len(display.frame):

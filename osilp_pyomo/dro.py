@@ -75,6 +75,19 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
     Rockafellar and Uryasev's formula, the smallest ``t + E[max(loss - t, 0)] / (1 - level)``, with the expectation
     in the worst case (the smallest and the largest may be exchanged: Shapiro and Kleywegt, 2002).
 
+    Parameters
+    ----------
+    m : ConcreteModel
+        The model to add the dual of the worst case to.
+    loss : callable
+        ``loss(m, xi)``, as in :func:`worst_case_expectation`.
+    ambiguity : Moments, Wasserstein or Reweighting
+        What is known of the distribution.
+    level : float
+        Between 0 and 1: 0.95 looks at the worst twentieth.
+    name : str, optional
+        Of the Block that holds what is added; a free one if not given.
+
     Examples
     --------
     With mean 0 and variance 1 it is ``sqrt(level / (1 - level))``:
@@ -107,8 +120,14 @@ def worst_case_probability(m: Any, event: Any, ambiguity: Ambiguity, *, name: st
 
     Parameters
     ----------
+    m : ConcreteModel
+        The model to add the dual of the worst case to.
     event : interval (low, high), continuous set, list of those, uncertainty set of PyROS, or callable
         Where it happens; a callable ``event(xi)`` is true there. The event is taken as closed.
+    ambiguity : Moments, Wasserstein or Reweighting
+        What is known of the distribution.
+    name : str, optional
+        Of the Block that holds what is added; a free one if not given.
 
     Examples
     --------

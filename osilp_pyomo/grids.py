@@ -100,6 +100,11 @@ class _TensorGrid(Grid):
 class Midpoint(_TensorGrid):
     """Midpoints of equal cells: u_i = (i - 1/2)/m on [0, 1], the paper's grid.
 
+    Parameters
+    ----------
+    count : int or list of int
+        Points along each axis, or one number an axis.
+
     Examples
     --------
     >>> Midpoint(4).on(Domain.box(u=(0, 1))).points.ravel()
@@ -113,6 +118,11 @@ class Midpoint(_TensorGrid):
 
 class GaussLegendre(_TensorGrid):
     """Gauss-Legendre points: exact for polynomials of degree 2 count - 1.
+
+    Parameters
+    ----------
+    count : int or list of int
+        Points along each axis, or one number an axis.
 
     Examples
     --------
@@ -129,6 +139,11 @@ class GaussLegendre(_TensorGrid):
 
 class Chebyshev(_TensorGrid):
     """Chebyshev points of the second kind with Clenshaw-Curtis weights; both ends are points.
+
+    Parameters
+    ----------
+    count : int or list of int
+        Points along each axis, or one number an axis.
 
     Examples
     --------
@@ -183,6 +198,13 @@ class _CloudGrid(_CountedGrid):
 class Sobol(_CloudGrid):
     """Scrambled Sobol points (scipy.stats.qmc); ``seed=None`` leaves them unscrambled.
 
+    Parameters
+    ----------
+    count : int
+        How many points.
+    seed : int or None
+        For the scrambling; None leaves the points unscrambled.
+
     Examples
     --------
     >>> len(Sobol(100).on(Domain.box(u=(0, 1), v=(0, 1), w=(0, 1))))
@@ -198,6 +220,13 @@ class Sobol(_CloudGrid):
 class Random(_CloudGrid):
     """Independent uniform points.
 
+    Parameters
+    ----------
+    count : int
+        How many points.
+    seed : int or None
+        Of the generator; None draws others each time.
+
     Examples
     --------
     >>> len(Random(50, seed=3).on(Domain.box(u=(0, 1))))
@@ -212,6 +241,13 @@ class Extremes(_CountedGrid):
     """Extreme points of a set in ``count`` random directions: vertices, or points of a curved boundary.
 
     A row affine in the point is largest at one of them. Equal ones are kept once.
+
+    Parameters
+    ----------
+    count : int
+        How many directions; different ones may lead to the same point.
+    seed : int or None
+        Of the directions; None draws others each time.
 
     Examples
     --------

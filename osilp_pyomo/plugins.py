@@ -33,6 +33,8 @@ from osilp_pyomo.projection import project
 from osilp_pyomo.results import Result
 from osilp_pyomo.tracing import TracedModel, trace_model
 
+__all__ = ["Discretize", "OsilpResults", "OsilpSolver", "Project"]
+
 _CONDITIONS = {
     "optimal": TerminationCondition.convergenceCriteriaSatisfied,
     "inaccurate": TerminationCondition.convergenceCriteriaSatisfied,
@@ -68,6 +70,24 @@ class OsilpResults(Results):
 
     ``solution_status`` is optimal when violation and gap are within tolerance, and infeasible when the
     values violate rows: a discretized or projected answer that does is a bound, not a solution.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var()
+    >>> m.height = pyo.Objective(expr=m.x)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x >= 4 * u * (1 - u)
+    >>> results = pyo.SolverFactory("osilp").solve(m, method="projected")
+    >>> print(results.termination_condition, results.solution_status, results.solver.termination_condition)
+    TerminationCondition.convergenceCriteriaSatisfied SolutionStatus.infeasible optimal
+    >>> round(results.result.violation, 3)  # a bound: single points are violated
+    0.005
     """
 
     def __init__(self, result: Result, config: dict[str, Any]) -> None:
@@ -106,6 +126,22 @@ class OsilpSolver:
 
     Examples
     --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var()
+    >>> m.height = pyo.Objective(expr=m.x)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x >= 4 * u * (1 - u)
+    >>> with pyo.SolverFactory("osilp", tolerance=1e-8) as solver:
+    ...     results = solver.solve(m)
+    >>> solver.available(), solver.license_is_valid(), solver.version()
+    (True, True, (0, 1, 0))
+    >>> pyo.check_optimal_termination(results), round(pyo.value(m.x), 6)
+    (True, 1.0)
     >>> sorted(OsilpSolver.CONFIG)[:4]
     ['basis', 'fix_integers', 'grid', 'iteration_limit']
     """
@@ -233,7 +269,25 @@ def _finite_constraint(
 
 @TransformationFactory.register("osilp.discretize", doc="Semi-infinite constraints as rows at the points of a grid")
 class Discretize(_ToFiniteRows):
-    """``TransformationFactory("osilp.discretize")``: one ordinary row for each grid point."""
+    """``TransformationFactory("osilp.discretize")``: one ordinary row for each grid point.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var()
+    >>> m.height = pyo.Objective(expr=m.x)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x >= 4 * u * (1 - u)
+    >>> rows = pyo.TransformationFactory("osilp.discretize").create_using(m, grid=osilp.Midpoint(50))
+    >>> results = pyo.SolverFactory("appsi_highs").solve(rows)  # any solver
+    >>> round(rows.x.value, 4), m.x.value
+    (0.9996, None)
+    """
 
     name = "osilp.discretize"
     CONFIG = _declared(grid=(None, "Grid, points, or {component: grid}."))
@@ -248,7 +302,25 @@ class Discretize(_ToFiniteRows):
 
 @TransformationFactory.register("osilp.project", doc="Semi-infinite constraints as rows on test functions")
 class Project(_ToFiniteRows):
-    """``TransformationFactory("osilp.project")``: one ordinary row for each test function."""
+    """``TransformationFactory("osilp.project")``: one ordinary row for each test function.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var()
+    >>> m.height = pyo.Objective(expr=m.x)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x >= 4 * u * (1 - u)
+    >>> rows = pyo.TransformationFactory("osilp.project").create_using(m, basis=osilp.Hat(20))
+    >>> results = pyo.SolverFactory("appsi_highs").solve(rows)
+    >>> round(rows.x.value, 4)  # below 1: rows hold on average only
+    0.9954
+    """
 
     name = "osilp.project"
     CONFIG = _declared(

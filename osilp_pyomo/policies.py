@@ -230,6 +230,15 @@ class Potential:
     ``gradient(w)`` is psi'(w), coordinate by coordinate, and ``inverse(z)`` gives back w, both in units of
     mean|r| / |D| where steps are scale-free; ``start`` is the first dual, as a share of |r_1| / (R D_k).
 
+    Parameters
+    ----------
+    gradient : callable
+        ``psi'(w)``, coordinate by coordinate.
+    inverse : callable
+        Gives w back from ``psi'(w)``.
+    start : float
+        The first dual, as a share of ``|r_1| / (R D_k)``.
+
     Examples
     --------
     The potential w^3 / 3 on w >= 0:
@@ -398,6 +407,13 @@ class AccelerateThenRefine(FirstOrder):
 @dataclass(frozen=True)
 class SimpleGD(GradientDescent):
     """The baseline of Li, Sun and Ye (2023): Algorithm 1 with one dual for every grid point instead of test functions.
+
+    Parameters
+    ----------
+    step : float
+        Multiplies the step size.
+    scale : "free" or "paper"
+        Steps in the units of the data, learned on the way, or ``1 / sqrt(T)`` as printed.
 
     Examples
     --------

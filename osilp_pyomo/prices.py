@@ -137,8 +137,12 @@ class AtomicPrice(Price):
           u  weight
     0  0.25     2.0
     1  1.00     0.5
+    >>> price.to_frame().equals(price.atoms), price.total
+    (True, 2.5)
     >>> price.integrate(lambda u: u**2)
     0.625
+    >>> round(price.smooth(0.05)(0.25), 3)
+    15.958
     """
 
     @property
@@ -176,6 +180,24 @@ class DensityPrice(Price):
     """A price with a density over the index, per unit of the index.
 
     ``points`` and ``masses`` are the quadrature points and the mass each stands for.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> price = osilp.solve(m, method="projected", basis=osilp.RBF(5)).price
+    >>> round(price(0.5), 3), round(price.integrate(lambda u: 1.0), 3), round(price.total, 3)
+    (4.346, 4.029, 4.029)
+    >>> round(price.of(place=0.4), 3)  # opportunity cost of an arrival there
+    0.674
+    >>> price.to_frame().round(3).head(2)
+           u  density
+    0  0.000    1.661
+    1  0.002    1.665
+    >>> price.smooth(0.1) is price
+    True
     """
 
     def __init__(

@@ -55,6 +55,33 @@ class OnlineProgram(CompiledStages):
         How the problem of a stage is solved.
     default_guard : str
         "pointwise" where guards are allowed, else "none".
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> program
+    OnlineProgram: 40 arrivals, 1 decision each, 5 resources of usage; print(program.describe()) tells more
+    >>> program.default_guard, program.stage_solver
+    ('pointwise', 'closed form: a box')
+    >>> program.data.round(3).head(2)
+           value  place
+    stage
+    1      0.625  0.268
+    2      0.897  0.880
+    >>> controller = program.controller(osilp.MirrorDescent())  # decides arrivals that come one by one
+    >>> controller.step(value=0.9, place=0.5).x
+    1.0
+    >>> run = program.replay(osilp.Resolve())  # the model's own arrivals
+    >>> best = program.solve_offline()  # all of them known
+    >>> bool(run.objective <= best.objective)
+    True
+    >>> program.rescaled(4000).horizon, len(program.regridded(osilp.Midpoint(50)).evaluator.functionals[0].points)
+    (4000, 50)
+    >>> print(program.describe().splitlines()[0])
+    40 arrivals are expected; each brings value (a number), place (a number)
     """
 
     # -- what it is --------------------------------------------------------------------------------------

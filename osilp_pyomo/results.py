@@ -112,6 +112,33 @@ class Result:
         "search", which sees what a scan and climbs from its peaks can see.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 1))
+    >>> m.x = pyo.Var()
+    >>> m.low = pyo.Constraint(expr=m.x <= 5)
+    >>> m.height = pyo.Objective(expr=m.x)
+    >>> @m.SemiInfiniteConstraint(m.u)
+    ... def above(m, u):
+    ...     return m.x >= 4 * u * (1 - u)
+    >>> result = osilp.solve(m, load=False)
+    >>> result.status, result.certified, result.feasible, result.gap < 1e-6
+    ('optimal', True, True, True)
+    >>> round(result.objective, 6), round(result.worst_index, 4)
+    (1.0, 0.5)
+    >>> result.values.round(6).to_dict(), result.dual(m.low)
+    ({'x': 1.0}, 0.0)
+    >>> result.price.atoms.round(4)
+         u  weight
+    0  0.5     1.0
+    >>> result.load(m)  # put the values into this model, or a clone of it
+    >>> round(m.x.value, 6)
+    1.0
     """
 
     method: str

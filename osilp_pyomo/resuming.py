@@ -32,10 +32,27 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
     Parameters
     ----------
     path : path
+        The file that ``save`` wrote.
     program : OnlineProgram
         The program it was made for; another one is refused.
     policy : Policy, optional
         Needed only for a policy of one's own, or one with a potential of one's own: code is never read from a file.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> controller = program.controller(osilp.MirrorDescent())
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "state.npz")
+    ...     decision = controller.step(value=0.9, place=0.5)
+    ...     controller.save(path)
+    ...     again = load_controller(path, program)
+    >>> again.t, again.reward
+    (1, 0.9)
     """
     header, arrays = read_state(path)
     if header.get("program") != program.fingerprint:

@@ -234,6 +234,20 @@ class Run(RunSummary):
         Why ("priced", "tie", "guard", "null") and what each decision earned.
     objective, counts, price, remaining, policy, guard, seconds
         As in :class:`RunSummary`.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=300)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> run = program.replay(osilp.Resolve(exact=True))
+    >>> run.decisions.head(3).round(3).to_dict()
+    {1: 1.0, 2: 1.0, 3: 1.0}
+    >>> run.violation, bool(run.violation_between < 1e-3), run.test_violation  # single points, and the paper's measure
+    (0.0, True, 0.0)
+    >>> print(run.regret(program.solve_offline()).benchmark)
+    R*_T (exact over the continuum)
     """
 
     def __init__(

@@ -74,6 +74,8 @@ def violation_bound(count: int, binding: int, confidence: float) -> float:
         Draws whose rows were enforced.
     binding : int
         Draws without which the answer would be another; see :func:`binding_scenarios`.
+    confidence : float
+        With what probability over the draws the bound is to hold, such as 0.999.
 
     Examples
     --------
@@ -102,7 +104,26 @@ def violation_bound(count: int, binding: int, confidence: float) -> float:
 
 
 def binding_scenarios(result: Result) -> int:
-    """How many draws the answer of a discretized problem rests on: points that carry a price in any family."""
+    """How many draws the answer of a discretized problem rests on: points that carry a price in any family.
+
+    Parameters
+    ----------
+    result : Result
+        Of ``solve(m, method="discretized", grid=Scenarios(...))``.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.contrib.pyros import BoxSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.x = pyo.Var([0, 1], bounds=(0, 10))
+    >>> m.o = pyo.Objective(expr=m.x[0] + m.x[1], sense=pyo.maximize)
+    >>> box = BoxSet([(1, 2), (1, 3)])
+    >>> m.c = osilp.SemiInfiniteConstraint(box, rule=lambda m, xi: xi[0] * m.x[0] + xi[1] * m.x[1] <= 1)
+    >>> binding_scenarios(osilp.solve(m, method="discretized", grid=Scenarios(200, seed=1)))
+    2
+    """
     points = [price.points[price.masses != 0] for price in result.prices.values() if len(price.points)]
     if not points:
         return 0

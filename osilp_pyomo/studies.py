@@ -43,7 +43,22 @@ _MAY_CHANGE = ("trials", "versions", "format", "description")
 
 
 class StudyInterrupted(KeyboardInterrupt):
-    """A study was stopped by the keyboard; ``study`` holds the trials that were finished."""
+    """A study was stopped by the keyboard; ``study`` holds the trials that were finished.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> def requests(rng, horizon):
+    ...     raise KeyboardInterrupt  # as if Ctrl-C had been pressed
+    >>> try:
+    ...     study = osilp.compare(program, osilp.Greedy(), sampler=requests, trials=9)
+    ... except osilp.StudyInterrupted as stopped:
+    ...     print(stopped, "-", len(stopped.study.runs), "runs")
+    stopped after 0 of 9 trials - 0 runs
+    """
 
     def __init__(self, study: Study, where: str) -> None:
         super().__init__(f"stopped after {study.finished} of {study.expected} trials{where}")
@@ -72,6 +87,37 @@ class Study:
         How exchange went in the first trial.
     settings : dict
         What was run, with versions and seed.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, [osilp.Greedy(), osilp.Resolve()], trials=3, order="permutation")
+    >>> study.finished, study.expected, study.complete, study.benchmarks
+    (3, 3, True, ('exchange', 'projected'))
+    >>> study.summary()["relative_regret_exchange"].round(3)
+                                            mean    low   high
+    horizon grid points policy  guard
+    40      0    1000   Greedy  pointwise  0.522  0.016  1.027
+                        Resolve pointwise  0.439  0.246  0.633
+    >>> study.table(["reward", "relative_regret_exchange"])
+        policy      guard         reward regret against R*_T
+    0   Greedy  pointwise  4.6292 +- 4.9       52.17 +- 51 %
+    1  Resolve  pointwise  5.4255 +- 1.9       43.94 +- 19 %
+    >>> [measure.column for measure in study.measures][:3]
+    ['reward', 'relative_regret_exchange', 'relative_regret_projected']
+    >>> study.doubts()
+    []
+    >>> figure = study.plot("regret")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = study.to_html(f"{folder}/report.html", pictures=False)
+    ...     study.save(f"{folder}/kept")
+    ...     again = osilp.load_study(f"{folder}/kept")
+    >>> again.runs.equals(study.runs)
+    True
     """
 
     def __init__(self, settings: Mapping[str, Any], tables: Tables) -> None:
@@ -189,7 +235,18 @@ class Study:
     def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
         """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
 
-        ``pictures=False`` leaves the pictures out, which need matplotlib.
+        Parameters
+        ----------
+        path : path
+            The page; its folder is made where there is none.
+        pictures : bool
+            Whether to draw them, which needs matplotlib.
+        progress : bool
+            Show a progress bar on a terminal when it takes more than two seconds.
+
+        Returns
+        -------
+        Path
         """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +254,15 @@ class Study:
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:
-        """Write the study into a folder: ``study.json`` and a table for each frame, CSV or Parquet."""
+        """Write the study into a folder: ``study.json`` and a table for each frame.
+
+        Parameters
+        ----------
+        path : path
+            The folder; one that holds another study, or more of this one, is refused.
+        format : "csv" or "parquet"
+            Of the tables; Parquet needs pyarrow.
+        """
         check_file_format(format)
         folder = _folder(path)
         _refuse_other(folder, self.settings)
@@ -216,6 +281,11 @@ class Study:
 
 def load_study(path: Any) -> Study:
     """A study that was saved, or what a study that was cut short has finished.
+
+    Parameters
+    ----------
+    path : path
+        The folder that ``save`` or ``compare(..., path=...)`` wrote.
 
     Examples
     --------
@@ -258,9 +328,11 @@ def compare(
     Parameters
     ----------
     program : OnlineProgram
+        Made by :func:`compile_online`.
     policies : Policy, list of them, or {name: Policy}
+        What to compare; a name of one's own stands in all tables and pictures.
     data : DataFrame, optional
-        Arrivals to choose from; the model's own if not given. ``profiles`` are curves beside it.
+        Arrivals to choose from; the model's own if not given.
     trials : int
         How often, for each horizon and grid.
     order : "given", "permutation" or "iid"
@@ -275,7 +347,6 @@ def compare(
         Grids to see the index on, each as in ``compile_online``; the program's own if not given.
     guards : list of "none", "projected", "pointwise", optional
         Each policy runs under each of them, or {policy's name: its guards}; the program's default guard if not given.
-        ``null`` as in ``program.controller``.
     benchmarks : list of "exchange", "discretized", "projected"
         R*_T, R*_m and R*_Phi, as in ``program.solve_offline``.
     budget : "per_arrival" or "total"
@@ -287,6 +358,10 @@ def compare(
         not given.
     progress : bool
         Show a progress bar on a terminal when it takes more than two seconds.
+    profiles : dict, optional
+        Curves of Profiles beside ``data``, one array (arrivals, points) each.
+    null : number or mapping, optional
+        The decision to fall back to where nothing fits, as in ``program.controller``.
     path : folder, optional
         Keep every trial as soon as it is finished. A study that was stopped goes on where it was when it is called
         again with the same folder; more ``trials`` may be asked for then.

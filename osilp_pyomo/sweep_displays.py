@@ -100,7 +100,22 @@ class SweepDisplay(Display):
 
 
 class RegretDisplay(SweepDisplay):
-    """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy."""
+    """Mean regret against each benchmark with its 95 % interval: over T, over the points of the grid, or by policy.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = RegretDisplay.from_study(study)
+    >>> figure = display.plot()
+    >>> display.frame[["measure", "mean"]].round(3)
+                         measure    mean
+    0   relative_regret_exchange  47.078
+    1  relative_regret_projected  51.903
+    """
 
     title = "Regret"
     caption = (
@@ -111,7 +126,22 @@ class RegretDisplay(SweepDisplay):
 
 
 class OverrunDisplay(SweepDisplay):
-    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way."""
+    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> display = OverrunDisplay.from_study(study)
+    >>> figure = display.plot()
+    >>> display.frame[["measure", "mean"]].round(3)
+                  measure  mean
+    0  relative_violation   0.0
+    1      test_violation   0.0
+    """
 
     title = "Violation"
     caption = (

@@ -9,9 +9,19 @@ import numpy as np
 from osilp_pyomo.batches import POINTS, PROJECTED
 from osilp_pyomo.policies import Policy, Seen, Setting
 
+__all__ = ["PolicyContractError", "check_policy"]
+
 
 class PolicyContractError(AssertionError):
-    """A policy breaks the contract; the text says which part."""
+    """A policy breaks the contract; the text says which part.
+
+    Examples
+    --------
+    >>> check_policy("mirror descent")
+    Traceback (most recent call last):
+    ...
+    osilp_pyomo.testing.PolicyContractError: 'mirror descent' is no osilp_pyomo.Policy; derive it from that class.
+    """
 
 
 def check_policy(policy: Policy, resources: int = 4, arrivals: int = 30, seed: int = 0) -> None:
@@ -19,6 +29,15 @@ def check_policy(policy: Policy, resources: int = 4, arrivals: int = 30, seed: i
 
     Checked are: a fresh state of arrays that can be saved; a finite price of the right size, at or above its floor;
     that pricing and learning leave the old state alone, and that the same arrivals give the same prices.
+
+    Parameters
+    ----------
+    policy : Policy
+        What to try.
+    resources, arrivals : int
+        Size of the problems that it is tried on.
+    seed : int
+        Of the arrivals, which are random.
 
     Raises
     ------

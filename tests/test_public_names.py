@@ -1,21 +1,100 @@
-"""The list of public names is what the package offers, each with a docstring."""
+"""The list of public names is what the package offers, and each explains itself by an example that runs.
+
+The examples are run as doctests of their modules.
+"""
+
+import inspect
+from types import ModuleType
+
+import pytest
 
 import osilp_pyomo as osilp
+from osilp_pyomo.controller import Controller
+from osilp_pyomo.prices import AtomicPrice, DensityPrice
+from osilp_pyomo.runs import Run
 
 PUBLIC = {
     "AccelerateThenRefine", "FixedPrice", "GradientDescent", "Greedy", "MirrorDescent", "OnlineProgram", "Policy",
     "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
-    "solve", "dro", "scenario", "Cells", "Chunks", "Extremes",
-    "evaluate_rows", "plot_rows",
+    "solve", "dro", "scenario", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
 }  # fmt: skip
+MODULES = {
+    "displays": {
+        "BracketDisplay", "BudgetDisplay", "OverrunDisplay", "PriceDisplay", "RegretDisplay", "RowsDisplay",
+        "ViolationDisplay",
+    },
+    "dro": {
+        "Ambiguity", "Moments", "Reweighting", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "worst_case_expectation", "worst_case_probability",
+    },
+    "errors": {
+        "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
+        "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
+        "NoSolutionError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
+        "SavedStateError", "SolverError", "UntransformedModelError",
+    },
+    "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
+    "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},
+    "testing": {"PolicyContractError", "check_policy"},
+}  # fmt: skip
+# What these classes offer is what users work with; the methods of others are told by what they override.
+CLASSES = [osilp.Result, osilp.OnlineProgram, Controller, Run, osilp.Study, AtomicPrice, DensityPrice]
+# For other parts of the package, not for users.
+INNER = {
+    "Result": {"load_into", "written"},
+    "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
+    "Run": {"decided"},
+}
 
 
-def test_the_list_is_kept():
+def everything():
+    for name in sorted(PUBLIC - {"__version__"}):
+        thing = getattr(osilp, name)
+        if isinstance(thing, ModuleType):
+            for inner in sorted(MODULES[name]):
+                yield f"{name}.{inner}", getattr(thing, inner)
+        else:
+            yield name, thing
+
+
+THINGS = dict(everything())
+
+
+def test_the_lists_are_kept():
     assert set(osilp.__all__) == PUBLIC
+    modules = {
+        name: set(getattr(osilp, name).__all__) for name in PUBLIC if isinstance(getattr(osilp, name), ModuleType)
+    }
+    assert modules == MODULES
 
 
-def test_every_name_explains_itself():
-    for name in PUBLIC - {"__version__"}:
-        assert getattr(osilp, name).__doc__, name
+@pytest.mark.parametrize("name", THINGS)
+def test_every_name_has_an_example_that_runs(name):
+    assert ">>>" in (inspect.getdoc(THINGS[name]) or "")
+
+
+# Made by functions of the package, not by users.
+MADE = {"OnlineProgram", "Result", "Study", "StudyInterrupted", "dro.Ambiguity", "testing.PolicyContractError"}
+CALLED = [name for name in THINGS if name not in MADE and not name.startswith(("errors.", "displays.", "plugins."))]
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_parameter_is_explained(name):
+    thing = THINGS[name]
+    text = inspect.getdoc(thing)
+    for parameter in inspect.signature(thing).parameters:
+        assert parameter in ("args", "kwds") or parameter in text, parameter
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_method_is_explained_and_shown_at_work(kind):
+    lines = [line for line in inspect.getdoc(kind).splitlines() if line.startswith((">>>", "..."))]
+    for name, part in vars(kind).items():
+        if name.startswith("_") or name in INNER.get(kind.__name__, ()):
+            continue
+        assert inspect.getdoc(getattr(kind, name)), name
+        if inspect.isfunction(part):
+            own = inspect.getdoc(part)
+            assert ">>>" in own or any(f".{name}(" in line for line in lines), name

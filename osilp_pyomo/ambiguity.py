@@ -83,7 +83,7 @@ class Moments(Ambiguity):
     Examples
     --------
     >>> Moments((0, None), [(lambda xi: xi, 1.0), (lambda xi: xi**2, None, 3.0)])
-    Moments of 2 functions
+    Moments: 2 expectations known
     """
 
     def __init__(self, support: Any, conditions: Iterable[Sequence[Any]], *, near: Sequence[float] = ()) -> None:
@@ -137,7 +137,8 @@ class Moments(Ambiguity):
         return cls(support, conditions)
 
     def __repr__(self) -> str:
-        return f"Moments of {len(self.conditions)} functions"
+        count = len(self.conditions)
+        return f"Moments: {count} expectation{'s' * (count > 1)} known"
 
     def example(self) -> Any:
         return self.support.example()
@@ -228,7 +229,7 @@ class Reweighting(Ambiguity):
     Examples
     --------
     >>> Reweighting([1.0, 2.0, 3.0], total_variation=0.2)
-    Probabilities of 3 scenarios
+    Reweighting: 3 scenarios, their probabilities known in part
     """
 
     def __init__(
@@ -261,7 +262,7 @@ class Reweighting(Ambiguity):
             )
 
     def __repr__(self) -> str:
-        return f"Probabilities of {len(self.scenarios)} scenarios"
+        return f"Reweighting: {len(self.scenarios)} scenarios, their probabilities known in part"
 
     def _scenario(self, number: int) -> Any:
         point = self.scenarios[number].tolist()

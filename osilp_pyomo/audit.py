@@ -102,9 +102,11 @@ class Audit:
 
     def __str__(self) -> str:
         points = sum(each.points for each in self.families)
-        text = f"violation {self.violation:.2g} on {points:,} other points"
+        text = f"violation {self.violation:.2g} on {points:,} fresh points"
+        if not points:
+            text = "no semi-infinite rows"
         if np.isfinite(self.gap):
-            text += f", dual equations missed by {self.dual_infeasibility:.2g}, gap {self.gap:.2g}"
+            text += f"; dual equations missed by {self.dual_infeasibility:.2g}, duality gap {self.gap:.2g}"
         return text
 
 

@@ -79,6 +79,10 @@ class Batch:
             None if self.points is None else self.points[at], cut(self.point_fixed),
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        known = "test functions" if self.points is None else "test functions and grid points"
+        return f"{len(self)} arrivals, evaluated on {self.usage.shape[2]} {known}, for replay, steps and step"
+
     def __getitem__(self, place: int) -> ProjectedArrival:
         """One of the arrivals, for ``controller.step``."""
         return ProjectedArrival(self, range(len(self))[place])
@@ -101,6 +105,9 @@ class ProjectedArrival:
 
     def __init__(self, batch: Batch, place: int) -> None:
         self.batch, self.place = batch, place
+
+    def __repr__(self) -> str:
+        return f"Arrival {self.batch.arrivals.name(self.place)!r}, evaluated, for step"
 
     @property
     def alone(self) -> Batch:

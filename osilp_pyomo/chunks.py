@@ -80,6 +80,10 @@ class Chunks:
                 f"gives one (got {type(source).__name__})."
             )
 
+    def __repr__(self) -> str:
+        source = "frames" if self.paths is None else f"{len(self.paths)} file{'s' * (len(self.paths) > 1)}"
+        return f"Chunks of {self.rows:,} arrivals from {source}"
+
     @property
     def count(self) -> int | None:
         """How many arrivals there are, where files say so without being read."""

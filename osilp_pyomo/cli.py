@@ -116,7 +116,7 @@ def _run_demo(chosen: argparse.Namespace) -> int:
     talk("rows hold against test functions or at grid points only: the violation column shows by how much not.")
     talk("\nWhere the capacity binds, and what one more unit there is worth:")
     talk(exact.price.atoms.to_string(index=False))
-    talk("\nThe same model online: each request is decided when it comes, and no point is ever overrun.\n")
+    talk("\nThe same model online: each request is decided when it comes, and no point of the grid is ever overrun.\n")
     study = compare_demo(model, chosen.trials)
     talk(study)
     report = _write_report(study, Path(chosen.out) / "report.html", talk)
@@ -194,15 +194,29 @@ def _add_compare(commands: Any) -> argparse.ArgumentParser:
         help=f"such as MirrorDescent 'Resolve(exact=True)', or names of the file; known: {', '.join(POLICIES)}",
     )  # fmt: skip
     command.add_argument("--trials", type=int, default=1, metavar="N", help="how often (default 1)")
-    command.add_argument("--order", choices=ORDERS, default="given", help="how a trial's arrivals are made (given)")
+    command.add_argument(
+        "--order", choices=ORDERS, default="given",
+        help="arrivals as they are (given, the default), shuffled (permutation), or drawn with replacement (iid)",
+    )  # fmt: skip
     command.add_argument(
         "--data", metavar="TABLE", help="arrivals, a CSV or Parquet file; the model's own if not given"
     )
     command.add_argument("--sampler", metavar="NAME", help="a function sampler(rng, horizon) of the file")
-    command.add_argument("--horizon", type=int, metavar="T", help="arrivals that the model's limits are totals of")
-    command.add_argument("--horizons", type=int, nargs="+", metavar="T", help="numbers of arrivals to run")
-    command.add_argument("--guards", nargs="+", choices=GUARDS, help="guards to run each policy under")
-    command.add_argument("--benchmarks", nargs="+", choices=OFFLINE, default=["exchange", "projected"])
+    command.add_argument(
+        "--horizon", type=int, metavar="T",
+        help="arrivals that the model's limits are totals of (default: as many as it has)",
+    )  # fmt: skip
+    command.add_argument(
+        "--horizons", type=int, nargs="+", metavar="T", help="numbers of arrivals to run, one after the other"
+    )
+    command.add_argument(
+        "--guards", nargs="+", choices=GUARDS,
+        help="what keeps decisions within the limits: nothing, every test function, every grid point",
+    )  # fmt: skip
+    command.add_argument(
+        "--benchmarks", nargs="+", choices=OFFLINE, default=["exchange", "projected"],
+        help="offline optima to compare with (default exchange projected)",
+    )  # fmt: skip
     command.add_argument("--budget", choices=BUDGETS, default="per_arrival", help="whether limits grow with T")
     command.add_argument("--grid", metavar="GRID", help="such as 'Midpoint(500)'")
     command.add_argument("--basis", metavar="BASIS", help="such as 'RBF(10)'")

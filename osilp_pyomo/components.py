@@ -132,8 +132,13 @@ class SemiInfiniteConstraintData(ConstraintData):
             "no index; declare it anew with a rule."
         )
 
+    def line_text(self) -> str:
+        """The family in one line, as mathematics."""
+        state = "" if self.active else "  (deactivated)"
+        return f"{self.name}: {self.row_text()}  for all {self.parent_component().index_text()}{state}"
+
     def __repr__(self) -> str:
-        return f"{self.name}: {self.row_text()}  for all {self.parent_component().index_text()}"
+        return self.line_text()
 
     def row_text(self) -> str:
         """The row as mathematics, long sums cut short."""
@@ -506,10 +511,11 @@ class SemiInfiniteConstraint(Constraint):
     def __repr__(self) -> str:
         if not self._constructed:
             return f"{self.name}: not constructed yet"
-        lines = [f"{family.name}: {family.row_text()}" for family in self.values()]
-        if len(lines) > 4:
-            lines = [*lines[:3], f"... {len(lines)} families in all"]
-        return "\n".join(f"{line}  for all {self.index_text()}" for line in lines)
+        families = list(self.values())
+        lines = [family.line_text() for family in (families if len(families) <= 4 else families[:3])]
+        if len(families) > 4:
+            lines.append(f"... and {len(families) - 3} more, {len(families)} families in all")
+        return "\n".join(lines)
 
     def _pprint(self) -> Any:
         headers = [

@@ -50,6 +50,10 @@ class Decision:
     t: int
 
 
+# What rounding may leave of a bound.
+_ROUNDING = 1e-9
+
+
 class Controller:
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
@@ -193,7 +197,20 @@ class Controller:
             raise DataError(
                 "update: this model has data called 'x', so that x= is ambiguous; give the arrival's data as a mapping."
             )
-        self._live_run(self._one(row, theta), None if x is None else self._as_decision(x)[None])
+        batch = self._one(row, theta)
+        done = None if x is None else self._as_decision(x)[None]
+        if done is not None:
+            self._refuse_impossible(done[0], batch)
+        self._live_run(batch, done)
+
+    def _refuse_impossible(self, x: FloatArray, batch: Batch) -> None:
+        low, high = batch.lower[0], batch.upper[0]
+        slack = _ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+        for number in np.flatnonzero((x < low - slack) | (x > high + slack)):
+            raise DataError(
+                f"update: '{self.program.template.decisions[number]}' must lie in [{low[number]:g}, {high[number]:g}] "
+                f"for this arrival (got {x[number]:g}); give what was done within the model's bounds."
+            )
 
     def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
         """Decide arrivals that come together, one after the other.

@@ -22,7 +22,7 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
     texts = template.texts
     lines = [
         f"{horizon} arrivals are expected; each brings {_data(program)}",
-        f"  {'earn' if template.maximize else 'pay'}      f = {texts['objective'] or 0}",
+        f"  {'earn' if template.maximize else 'pay ':4}      f = {texts['objective'] or 0}",
     ]
     for family in template.families:
         sides = " and ".join(
@@ -46,8 +46,9 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
             f"  use       g = {texts[row.name]} of '{row.name}', {kind} {' and '.join(limits)} over the horizon"
         )
     for number, (label, integer) in enumerate(zip(template.decisions, template.integer, strict=True)):
-        low, high = texts[f"lower {number}"] or "-inf", texts[f"upper {number}"] or "inf"
-        lines.append(f"  decide    {label} in [{low}, {high}]{', whole numbers' if integer else ''}")
+        low, high = (_end(texts[f"{side} {number}"], side) for side in ("lower", "upper"))
+        within = "0 or 1" if integer and (low, high) == ("0", "1") else f"in [{low}, {high}]"
+        lines.append(f"  decide    {label} {within}{', whole numbers' if integer and within != '0 or 1' else ''}")
     for own_row in template.own_rows:
         sign = "==" if own_row.equality else "<="
         lines.append(f"            with '{own_row.name}': {texts[f'own {own_row.name}']} {sign} 0")
@@ -58,7 +59,8 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
     for number in range(len(template.families)):
         basis = evaluator.functionals[number].basis
         lines.append(
-            f"  resources {len(evaluator.functionals[number])} of {basis!r} on {len(evaluator.points[number])} points"
+            f"  resources {len(evaluator.functionals[number])} of '{template.families[number].name}', by {basis!r}; "
+            f"guards look at {len(evaluator.points[number])} points"
         )
     lines.append(f"  stage     {program.stage_solver}; f and g are {program.curvature}")
     lines.append(
@@ -67,6 +69,13 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
     why = f" ({program.guard_objection})" if program.guard_objection else ""
     lines.append(f"  guard     {guard} unless another is named{why}")
     return "\n".join(lines + _assumptions(program, own, horizon))
+
+
+def _end(text: str, side: str) -> str:
+    """A bound as text; that of a binary variable without bounds of its own is 'max(0, 0)'."""
+    if not text:
+        return "-inf" if side == "lower" else "inf"
+    return {"max(0, 0)": "0", "min(1, 1)": "1"}.get(text, text)
 
 
 def formulas(program: CompiledStages) -> dict[str, Any]:
@@ -143,15 +152,15 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     largest_use = max(float(np.abs(evaluator.used(some, end)).max()) for end in ends)
     count = len(budget)
     lines = [
-        f"  theory    r or F <= {largest_reward:.3g}, |Phi'a| or G <= {largest_use:.3g}, {budget.min():.3g} <= Phi'd "
-        f"<= {budget.max():.3g}, q = {count} (from {len(some)} arrivals)"
+        f"  theory    an arrival earns up to {largest_reward:.3g} and uses up to {largest_use:.3g} of a resource;",
+        f"            there is {budget.min():.3g} to {budget.max():.3g} an arrival of each of the {count} (from "
+        f"{len(some)} arrivals)",
     ]
     step = count * (largest_use + float(budget.max())) ** 2
     bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
-    lines.append(
-        f"            regret of Algorithms 1 and 2 as printed (i.i.d. arrivals, no guard, against R*_Phi) is at "
-        f"most {bound:.3g} = sqrt(T) (q (C + D)^2 / 2 + |w*|^2 / 2), |w*| <= r / D"
-    )
+    most = horizon * largest_reward
+    told = f"{bound:.3g}" if bound < most else f"{bound:.3g}, which is empty: all arrivals earn {most:.3g} at most"
+    lines.append(f"            the paper's bound on the regret of its Algorithms 1 and 2 (i.i.d., no guard) is {told}")
     return lines
 
 

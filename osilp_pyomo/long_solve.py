@@ -337,6 +337,7 @@ class _Settling:
         return Result(
             "projected", status, _sense(program), self.reward, bound, pd.DataFrame(), evaluator.resources, memory,
             seconds, _routes(program), told, written=written,
+            arrivals=(float(sum(block.arrivals for block in self.blocks)),),
         )  # fmt: skip
 
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:

@@ -61,7 +61,16 @@ class Measure:
         return f"{self.write(mean).removesuffix(self.unit)} +- {told}{self.unit}"
 
 
-def measures_for(benchmarks: Sequence[str]) -> list[Measure]:
+class Measures(list[Measure]):
+    """Measures that are printed as a list of definitions."""
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{each.column}: {each.title}{each.unit and f' ({each.unit.strip()})'}. {each.definition}" for each in self
+        )
+
+
+def measures_for(benchmarks: Sequence[str]) -> Measures:
     """The measures of a study with these benchmarks, in the order in which they are read."""
     regrets = [
         Measure(
@@ -85,7 +94,7 @@ def measures_for(benchmarks: Sequence[str]) -> list[Measure]:
         Measure(f"seconds_{name}", f"time of {BENCHMARKS[name].split()[0]}", "Time of the offline solve.", "seconds")
         for name in benchmarks
     ]
-    return [
+    return Measures([
         Measure("reward", "reward", "The model's objective at the decisions taken."),
         *regrets,
         Measure(
@@ -128,7 +137,7 @@ def measures_for(benchmarks: Sequence[str]) -> list[Measure]:
         ),
         *absolute,
         *times,
-    ]  # fmt: skip
+    ])  # fmt: skip
 
 
 def quantile(count: ArrayLike) -> FloatArray:

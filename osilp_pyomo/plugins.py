@@ -103,6 +103,10 @@ class OsilpResults(Results):
         self.extra_info.method = config["method"]
         object.__setattr__(self, "result", result)
 
+    def __str__(self) -> str:
+        """What was found, in the words of the result; ``display()`` shows what Pyomo keeps."""
+        return str(self.result)
+
     @property
     def solver(self) -> SimpleNamespace:
         """Status and termination condition as older Pyomo code reads them."""

@@ -449,7 +449,13 @@ class FixedPrice(FirstOrder):
     def start(self, setting: Setting) -> State:
         state = super().start(setting)
         if self.dual is not None:
-            given = np.asarray(self.dual, dtype=float)
+            try:
+                given = np.asarray(self.dual, dtype=float)
+            except (TypeError, ValueError):
+                raise OptionError(
+                    f"FixedPrice: the dual must be {setting.size} numbers, one a resource (got "
+                    f"{type(self.dual).__name__}); a price on the index goes into warm_start=, with FixedPrice()."
+                ) from None
             if given.shape != (setting.size,) or not np.all(np.isfinite(given)):
                 raise OptionError(
                     f"FixedPrice: the dual must be {setting.size} finite numbers, one a resource (got shape "

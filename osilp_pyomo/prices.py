@@ -173,7 +173,11 @@ class AtomicPrice(Price):
         return DensityPrice(self.family, self.domain, points, masses, density, self.templates)
 
     def __repr__(self) -> str:
-        return f"{len(self.masses)} atoms on {self.domain} for '{self.family}', total {self.total:.6g}"
+        count = len(self.masses)
+        if not count:
+            return f"none of '{self.family}': it does not bind at any {self.domain}"
+        points = "1 point" if count == 1 else f"{count} points"
+        return f"total {self.total:.6g} of '{self.family}', on {points} of {self.domain}"
 
 
 class DensityPrice(Price):
@@ -239,7 +243,7 @@ class DensityPrice(Price):
         return self._frame("density", self._density(self.points))
 
     def __repr__(self) -> str:
-        return f"a density on {self.domain} for '{self.family}', total {self.total:.6g}"
+        return f"total {self.total:.6g} of '{self.family}', a density over {self.domain}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -384,7 +385,8 @@ class OnlineProgram(CompiledStages):
                     "solve_offline: method='discretized' is for linear stages only; use 'exchange' or 'projected'."
                 )
             null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
-            return solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
+            convex = solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
+            return replace(convex, arrivals=arrivals.totals())
         merged = merge_equal(arrivals, self.template)
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
@@ -395,5 +397,7 @@ class OnlineProgram(CompiledStages):
                 solved = by_grid(problem, self.evaluator.grids, options)
             else:
                 solved = by_projection(problem, self.evaluator.functionals, options)
-        result = result_of(problem, method, solved, time.monotonic() - started)
-        return share_out(result, merged, self.template, arrivals.index)
+        result = share_out(
+            result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
+        )
+        return replace(result, arrivals=arrivals.totals())

@@ -25,6 +25,14 @@ _HOW = {
     "enumeration": "by trying every scenario",
     "concave rows": "by a climb, for the row is concave in the vector",
 }
+# What a status without values means.
+_WITHOUT_ANSWER = {
+    "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
+    "unbounded": "the objective grows without limit: a row or a bound that stops it is missing",
+    "infeasible_or_unbounded": "HiGHS could not tell which of both it is",
+    "time_limit": "it was stopped before there was an answer",
+    "iteration_limit": "it was stopped before there was an answer",
+}
 # Families that a print speaks of one by one.
 _MOST_SHOWN = 6
 
@@ -60,6 +68,14 @@ class FamilyMap(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {value!r}" for name, value in self._entries.items())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"There are several families ({', '.join(self)}), each with its own; choose one first, such as "
+            f"[{next(iter(self), '')!r}].{name}."
+        )
 
     def bare(self) -> Any:
         """The one entry where there is a single family, else the map."""
@@ -112,6 +128,8 @@ class Result:
         "search", which sees what a scan and climbs from its peaks can see.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
+    arrivals : tuple
+        Totals of the data of the arrivals that ``solve_offline`` solved for, by which a regret knows them again.
 
     Examples
     --------
@@ -154,6 +172,7 @@ class Result:
     answer: Answer | None
     separation: Mapping[str, str] = field(default_factory=dict)
     written: Path | None = None
+    arrivals: tuple[float, ...] = ()
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -232,13 +251,26 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Distance between objective and bound."""
-        return abs(self.objective - self.bound)
+        """Width of the bracket; infinite where no feasible point is known."""
+        low, high = self.bracket
+        return high - low
 
     @property
     def bracket(self) -> tuple[float, float]:
-        """Objective and bound in increasing order; the optimum lies between them if ``certified``."""
-        return (min(self.objective, self.bound), max(self.objective, self.bound))
+        """Objective and bound in increasing order; the optimum lies between them if ``certified``.
+
+        Where the values are no feasible point, because rows hold at grid points or on test functions only or because
+        exchange was stopped early, all that is known is the bound: the other end is infinite.
+        """
+        if self._reached:
+            return (min(self.objective, self.bound), max(self.objective, self.bound))
+        return (-np.inf, self.bound) if self.sense == "maximize" else (self.bound, np.inf)
+
+    @property
+    def _reached(self) -> bool:
+        """Whether the objective is that of a point of the semi-infinite problem."""
+        ended = self.status in ("optimal", "inaccurate") or self.certified
+        return self.answer is not None and self.method in ("exchange", "counterpart") and ended
 
     @property
     def certified(self) -> bool:
@@ -296,22 +328,15 @@ class Result:
     def __str__(self) -> str:
         lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]
         if self.answer is None:
-            return lines[0]
+            return f"{lines[0]}; {_WITHOUT_ANSWER.get(self.status, 'there is no answer')}"
         lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
-        if self.method == "exchange":
-            low, high = self.bracket
-            how = "values moved to a feasible point" if self.answer.repaired else "values as solved"
-            if not self.certified:
-                how = "not certified, for no point with room in every row is known"
-            lines.append(f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}")
-        elif self.method == "counterpart":
-            lines.append("  bound      the objective: the counterpart is the same problem in finitely many rows")
-        else:
-            where = "at the grid points" if self.method == "discretized" else "against the test functions"
-            lines.append(f"  bound      the objective bounds the semi-infinite one: the rows hold {where} only")
+        lines.append(self._bound_line())
         by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
         for name, worst in _shown(by_size):
-            lines.append(f"  violation  {worst:.2g} of '{name}', worst at {_short(self.answer.worst_index[name])}")
+            if worst > 0:
+                lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self._place(name)}")
+            else:
+                lines.append(f"  violation  none of '{name}', which is tightest at {self._place(name)}")
         lines += _others(by_size, "  violation  at most {:.2g} of {} other families", lambda item: item[1])
         if np.isfinite(self.test_violation):
             lines.append(f"             {self.test_violation:.2g} against the test functions")
@@ -320,12 +345,14 @@ class Result:
         else:
             by_total = sorted(self.answer.price.values(), key=lambda price: -abs(price.total))
             lines.extend(f"  price      {price!r}" for price in _shown(by_total))
+            if by_total:
+                lines[-1] += " (objective per unit of right-hand side)"
             lines += _others(
                 by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total)
             )
         lines += self._separation_lines()
         lines.append(f"  audit      {self.audit}")
-        lines.append(f"  size       {self.rows} semi-infinite rows, {self.memory / 1e6:.1f} MB")
+        lines.append(f"  size       {self.rows} rows in the last LP, {_bytes(self.memory)}")
         restarts = int(self.log["restarts"].iloc[-1]) if "restarts" in self.log else 0
         if restarts:
             lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
@@ -334,13 +361,44 @@ class Result:
             lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
         return "\n".join(lines)
 
+    def _bound_line(self) -> str:
+        """What is known of the optimum, and from what."""
+        assert self.answer is not None
+        side = "above" if self.sense == "maximize" else "below"
+        if self.method in ("discretized", "projected"):
+            where = "at the grid points" if self.method == "discretized" else "against the test functions"
+            return f"  bound      the optimum is not {side} {self.bound:.10g}; the rows hold {where} only"
+        if not self._reached:
+            return f"  bound      the optimum is not {side} {self.bound:.10g}; stopped early, no feasible values yet"
+        if self.method == "counterpart":
+            return "  bound      the objective: the counterpart is the same problem in finitely many rows"
+        low, high = self.bracket
+        how = "feasible values, moved there a little" if self.answer.repaired else "feasible values"
+        if not self.certified:
+            how = "not certified, for no point with room in every row is known"
+        return f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}"
+
+    def _place(self, family: str) -> str:
+        """Where a family is most violated, or tightest, with the names of its index."""
+        assert self.answer is not None
+        place = _short(self.answer.worst_index[family])
+        if self.answer.price is None:
+            return place
+        names = self.answer.price[family].domain.names
+        if len(names) == 1:
+            return f"{names[0]} = {place}"
+        # The entries of a vector are called xi[0], xi[1], ...
+        vector = {name.partition("[")[0] for name in names}
+        called = vector.pop() if len(vector) == 1 else f"({', '.join(names)})"
+        return f"{called} = {place}"
+
     def _separation_lines(self) -> list[str]:
-        """How exactly rows were separated, where anything but a search was used."""
+        """How exactly rows were separated."""
         ways: dict[str, int] = {}
         for way in self.separation.values():
             ways[way] = ways.get(way, 0) + 1
-        if set(ways) <= {"search"}:
-            return []
+        if set(ways) == {"search"}:
+            return ["  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"]
         lines = [
             f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
             f"{len(self.separation)} families"
@@ -352,6 +410,10 @@ class Result:
         return lines
 
     __repr__ = __str__
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
 def _shown(entries: Sequence[T]) -> Sequence[T]:
@@ -368,7 +430,7 @@ def _others(entries: Sequence[T], text: str, size: Callable[[T], float]) -> list
 def _short(index: Any) -> str:
     """A point, long vectors cut short and rounded."""
     if not isinstance(index, tuple):
-        return str(index)
+        return f"{index:.6g}"
     numbers = [f"{number:.6g}" for number in index]
     if len(numbers) > 6:
         numbers = [*numbers[:4], "...", numbers[-1]]

@@ -18,9 +18,16 @@ from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.results import FamilyMap, Result
-from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.templates import Arrivals, same_totals
 
 #: What each offline method stands for as a benchmark.
+# Why decisions were taken, as the end of "so many ...".
+_WHY = {
+    "priced": "as the price asked",
+    "tie": "on a tie",
+    "guard": "cut down to what fitted",
+    "null": "refused, for nothing fitted",
+}
 BENCHMARKS = {
     "exchange": "R*_T (exact over the continuum)",
     "discretized": "R*_m (at the points of the grid)",
@@ -41,7 +48,7 @@ class Regret:
     benchmark: str
 
     def __str__(self) -> str:
-        return f"{self.value:.6g} ({self.relative:.4%}) against {self.benchmark}"
+        return f"regret {self.value:.6g} ({100 * self.relative:.4g} %) against {self.benchmark}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +101,7 @@ class RunSummary:
         self.price, self.remaining = controller.price, controller.remaining
         self.dual = controller.dual
         self.seconds = seconds
+        self.horizon = controller.horizon
 
     @property
     def projected_remaining(self) -> FloatArray:
@@ -195,28 +203,46 @@ class RunSummary:
                 "regret: the benchmark must be a Result, such as program.solve_offline() (got "
                 f"{type(benchmark).__name__})."
             )
+        self._refuse_other_arrivals(benchmark)
         sign = 1.0 if self.sense == "maximize" else -1.0
         value = sign * (benchmark.objective - self.objective)
         size = abs(benchmark.objective)
         return Regret(value, value / size if size > 0 else np.nan, BENCHMARKS[benchmark.method])
 
+    def _totals(self) -> tuple[float, ...]:
+        """Totals of the data of the arrivals, or how many there were."""
+        return (float(sum(self.counts.values())),)
+
+    def _refuse_other_arrivals(self, benchmark: Result) -> None:
+        """A regret against the optimum of other arrivals says nothing; a result of a model does not tell which."""
+        if not same_totals(self._totals(), benchmark.arrivals):
+            raise OptionError(
+                f"regret: the benchmark is the optimum of other arrivals ({benchmark.arrivals[0]:.0f} of them; the run "
+                f"met {sum(self.counts.values())}); use program.solve_offline(data) with the data of the run."
+            )
+
     def __str__(self) -> str:
-        told = ", ".join(f"{count} {reason}" for reason, count in self.counts.items())
+        told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
+        met = sum(self.counts.values())
+        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
         lines = [
-            f"{self.policy}, guard {self.guard}: {sum(self.counts.values())} arrivals in {self.seconds:.2f} s",
+            f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",
             f"  decisions  {told}",
         ]
         for use in self.uses:
+            if not use.violation:
+                lines.append(f"  violation  none of '{use.name}' at {len(use.excess)} grid points")
+                continue
             lines.append(
-                f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({use.relative:.2%} of its limit, "
-                f"{use.share:.1%} of the points), worst at {use.worst_index}"
+                f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({100 * use.relative:.3g} % of its "
+                f"limit, {100 * use.share:.3g} % of the points), worst at {use.worst_index}"
             )
         for name, over in self.row_violation.items():
             lines.append(f"  violation  {over:.3g} of the row '{name}'")
         if self.uses:
             lines.append(
-                f"             {self.test_violation:.3g} against the span of the test functions (the paper's v)"
+                f"             {self.test_violation:.3g} on average against the test functions (the paper's v)"
             )
         return "\n".join(lines)
 
@@ -231,7 +257,8 @@ class Run(RunSummary):
     decisions : Series, or DataFrame for several variables
         On the index of the data; ``wanted`` is what the prices asked for.
     reasons, rewards : Series
-        Why ("priced", "tie", "guard", "null") and what each decision earned.
+        Why and what each decision earned. "priced": as the price asked; "tie": the price left it open; "guard": cut
+        down to what fitted; "null": nothing fitted.
     objective, counts, price, remaining, policy, guard, seconds
         As in :class:`RunSummary`.
 
@@ -270,6 +297,9 @@ class Run(RunSummary):
         self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
         self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
         self.rewards = pd.Series(rewards, index=index, name="reward")
+
+    def _totals(self) -> tuple[float, ...]:
+        return self._arrivals.totals()
 
     @property
     def decided(self) -> FloatArray:

@@ -54,9 +54,9 @@ def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays = {name[2:]: saved[name] for name in saved.files if name.startswith("a:")}
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
         raise SavedStateError(
-            f"'{path}' is no saved controller, or it is damaged ({type(error).__name__}: {error})."
+            f"'{path}' is no file that controller.save wrote, or it is damaged; save it again, or give another path."
         ) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise SavedStateError(

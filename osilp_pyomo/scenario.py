@@ -162,7 +162,8 @@ class Scenarios(Grid):
         self.count, self.draw, self.seed = int(count), draw, seed
 
     def __repr__(self) -> str:
-        return f"Scenarios({self.count})"
+        drawn = "" if self.draw is None else f", draw={getattr(self.draw, '__name__', self.draw)}"
+        return f"Scenarios({self.count}, seed={self.seed}{drawn})"
 
     def _lay(self, domain: Domain) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(self.seed)

@@ -22,7 +22,6 @@ from osilp_pyomo.pools import as_executor
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.progress import bar
 from osilp_pyomo.report import drawn_text, study_page
-from osilp_pyomo.runs import BENCHMARKS
 from osilp_pyomo.study_files import (
     Tables,
     check_file_format,
@@ -40,6 +39,22 @@ from osilp_pyomo.trials import FRAMES, Job, Records
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
 # Parts of a header that may change when a study goes on.
 _MAY_CHANGE = ("trials", "versions", "format", "description")
+
+
+# Fewer trials than these give intervals that say little.
+_FEW = 5
+# What stands below a printed table.
+_BENCHMARKS = {
+    "exchange": "R*_T: the optimum with all arrivals known, rows at every point of the index",
+    "discretized": "R*_m: the same with rows at the points of the grid only, a bound",
+    "projected": "R*_Phi: the same with rows against the test functions only, a bound",
+}
+_LEGEND = (
+    "regret: how much less was earned than the benchmark, as a share of it; below zero rows were broken for it",
+    "relative violation: largest overrun at a point of the grid, over max(|b(u)|, median |b|)",
+    "the paper's v: overrun on average, against the test functions; it can be zero while points are overrun",
+    "time a step: of one decision, all that is learned from it included",
+)
 
 
 class StudyInterrupted(KeyboardInterrupt):
@@ -192,17 +207,20 @@ class Study:
 
     def __str__(self) -> str:
         settings = self.settings
-        cut = "" if self.complete else f" ({self.finished} of {self.expected} are finished)"
+        trials = settings["trials"]
+        count = f"{trials} trial{'s' * (trials > 1)}"
+        cut = "" if self.complete else f"{self.finished} of {self.expected} finished: "
+        spread = "means with 95 % intervals over trials" if trials > 1 else "no intervals, for there is one trial"
+        wide = ", which are wide for so few" if 1 < trials < _FEW else ""
         lines = [
-            f"{settings['trials']} trials{cut}, {drawn_text(settings)}, seed {settings['seed']}; "
-            f"T = {', '.join(map(str, settings['horizons']))}; means with 95 % intervals over trials",
+            f"{cut}{count}, {drawn_text(settings)}, seed {settings['seed']}; "
+            f"T = {', '.join(map(str, settings['horizons']))} arrivals; {spread}{wide}",
         ]
         if not len(self.runs):
             return lines[0]
         lines += ["", self.table().to_string(index=False), ""]
-        lines += [f"  {BENCHMARKS[name]}" for name in self.benchmarks]
-        lines.append("  relative violation: largest overrun at a point of the grid, over max(|b(u)|, median |b|)")
-        lines.append("  the paper's v: overrun against the test functions; zero does not mean that no point is overrun")
+        lines += [f"  {_BENCHMARKS[name]}" for name in self.benchmarks]
+        lines += [f"  {text}" for text in _LEGEND]
         lines += [f"  {text}" for text in self.doubts()]
         return "\n".join(lines)
 

@@ -115,7 +115,7 @@ def test_long_run_explains_itself(program, parquet, tmp_path):
     assert str(run).endswith(f"\n  each one   in '{tmp_path / 'x.csv'}'")
     assert str(program.replay(osilp.Greedy(), parquet)).endswith("\n  each one   not kept; write= keeps them")
     assert run.regret(best).benchmark == "R*_Phi (on the test functions)"
-    assert re.search(r"audit +violation .* on 2,222 other points", str(best))
+    assert re.search(r"audit +violation .* on 2,222 fresh points", str(best))
 
 
 def two_resources(least=0.0, most=40.3):

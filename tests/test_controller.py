@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import packing
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -388,10 +389,10 @@ def test_files_that_cannot_be_gone_on_with_are_refused(tmp_path):
         "same model with the same grid and basis."
     )
     (tmp_path / "half").write_bytes((tmp_path / "state").read_bytes()[:200])
-    with pytest.raises(SavedStateError, match="is no saved controller, or it is damaged"):
+    with pytest.raises(SavedStateError, match="is no file that controller.save wrote, or it is damaged"):
         osilp.load_controller(tmp_path / "half", PROGRAM)
     (tmp_path / "code").write_bytes(pickle.dumps(controller.policy))
-    with pytest.raises(SavedStateError, match="is no saved controller, or it is damaged"):
+    with pytest.raises(SavedStateError, match="is no file that controller.save wrote, or it is damaged"):
         osilp.load_controller(tmp_path / "code", PROGRAM)
     own = PROGRAM.controller(POLICIES["own"])
     own.save(tmp_path / "own")
@@ -467,3 +468,46 @@ def test_rescaled_keeps_the_budget_of_an_arrival():
     twice = PROGRAM.rescaled(2 * COUNT)
     data = pd.concat([PROGRAM.data, PROGRAM.data], ignore_index=True)
     assert twice.solve_offline(data).objective == pytest.approx(2 * PROGRAM.solve_offline().objective, rel=1e-6)
+
+
+def packing_program(**options):
+    m = packing()
+    return osilp.compile_online(m, stages=m.T, **options)
+
+
+def test_a_regret_needs_the_optimum_of_the_same_arrivals():
+    program = packing_program()
+    best = program.solve_offline()
+    shuffled = program.data.sample(frac=1, random_state=3)
+    assert program.replay(osilp.Greedy(), shuffled).regret(best).value > 0
+    for other in (program.data.head(10), program.data.assign(value=1 - program.data["value"])):
+        run = program.replay(osilp.Greedy(), other)
+        with pytest.raises(OptionError) as caught:
+            run.regret(best)
+        assert str(caught.value) == (
+            f"regret: the benchmark is the optimum of other arrivals (40 of them; the run met {len(other)}); use "
+            "program.solve_offline(data) with the data of the run."
+        )
+
+
+def test_what_cannot_have_been_done_is_refused():
+    program = packing_program()
+    controller = program.controller(osilp.MirrorDescent())
+    with pytest.raises(DataError) as caught:
+        controller.update(value=0.3, place=0.9, x=7)
+    assert str(caught.value) == (
+        "update: 'x' must lie in [0, 1] for this arrival (got 7); give what was done within the model's bounds."
+    )
+    assert controller.t == 0
+
+
+def test_a_price_is_no_list_of_duals():
+    program = packing_program(basis=osilp.RBF(5))
+    price = program.solve_offline(method="projected").price
+    with pytest.raises(OptionError) as caught:
+        program.replay(osilp.FixedPrice(price))
+    assert str(caught.value) == (
+        "FixedPrice: the dual must be 5 numbers, one a resource (got DensityPrice); a price on the index goes into "
+        "warm_start=, with FixedPrice()."
+    )
+    assert len(program.replay(osilp.FixedPrice(), warm_start=price).decisions) == 40

@@ -275,8 +275,62 @@ def test_it_prints_what_it_found(capsys):
     assert lines[0].startswith("exchange: optimal in ")
     assert lines[1] == "  objective  0.5 (maximize)"
     assert lines[2].startswith("  bracket    [0.5, 0.5], gap ")
-    assert lines[3].startswith("  violation  0 of 'below', worst at 0.4")
-    assert lines[4] == "  price      1 atoms on u in [0, 1] for 'below', total 1"
+    assert lines[3].startswith("  violation  none of 'below', which is tightest at u = 0.4")
+    assert (
+        lines[4] == "  price      total 1 of 'below', on 1 point of u in [0, 1] (objective per unit of right-hand side)"
+    )
+    assert lines[5] == (
+        "  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"
+    )
+
+
+def wavy():
+    """A polynomial above a function that needs several iterations."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(6))
+    m.area = pyo.Objective(expr=sum(m.x[k] / (k + 1) for k in m.x))
+
+    @m.SemiInfiniteConstraint(m.u)
+    def above(m, u):
+        return sum(m.x[k] * u**k for k in m.x) >= pyo.exp(u) * pyo.sin(7 * u)
+
+    return m
+
+
+def test_a_bound_is_no_bracket():
+    """Rows at grid points or on test functions, or not satisfied yet, leave one end of the bracket open."""
+    for model, low, high in ((packing(), -np.inf, None), (wavy(), None, np.inf)):
+        exact = osilp.solve(model)
+        for options in ({"method": "discretized"}, {"method": "projected"}, {"iteration_limit": 1}):
+            result = osilp.solve(model, **options)
+            bound = result.bound
+            assert result.bracket == ((low, bound) if high is None else (bound, high))
+            assert result.gap == np.inf
+            assert result.bracket[0] <= exact.objective <= result.bracket[1]
+        text = f"not {'above' if high is None else 'below'} {bound:.10g}; stopped early, no feasible values yet"
+        assert str(result).splitlines()[2] == f"  bound      the optimum is {text}"
+
+
+def test_without_an_answer_it_says_why():
+    m = tent()
+    m.much = pyo.Constraint(expr=m.x >= 3)
+    text = str(osilp.solve(m))
+    assert text.endswith(" s; no values satisfy all rows, ordinary constraints and bounds together")
+    assert osilp.solve(m).bracket == (-np.inf, osilp.solve(m).bound) or np.isnan(osilp.solve(m).bound)
+    m.much.deactivate()
+    m.below.deactivate()
+    text = str(osilp.solve(m))
+    assert text.endswith(" s; the objective grows without limit: a row or a bound that stops it is missing")
+
+
+def test_several_families_ask_for_a_choice():
+    result = osilp.solve(two_families())
+    with pytest.raises(AttributeError) as caught:
+        result.price.atoms  # noqa: B018
+    assert str(caught.value) == (
+        "There are several families (cap[a], cap[b]), each with its own; choose one first, such as ['cap[a]'].atoms."
+    )
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])

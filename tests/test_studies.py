@@ -341,7 +341,7 @@ def test_a_study_prints_a_table_that_names_its_benchmarks():
     study = osilp.compare(packing_program(30), POLICIES, trials=3, order="permutation")
     text = str(study)
     for part in ("3 trials, 30 arrivals in random order, seed 0; T = 30", "regret against R*_T", "regret against R*_Phi",
-                 "R*_T (exact over the continuum)", "relative violation", "the paper's v", "time a step"):  # fmt: skip
+                 "R*_T: the optimum with all arrivals known", "relative violation", "the paper's v", "time a step"):  # fmt: skip
         assert part in text
     assert list(study.summary().index.names) == ["horizon", "grid", "points", "policy", "guard"]
     assert study.summary()["trials"].squeeze().tolist() == [3, 3]
@@ -603,7 +603,7 @@ def test_a_stopped_study_resumes_without_repeating_or_losing_a_trial(tmp_path, h
         stopped_at.append(finished.finished)
         assert count <= finished.finished < 8
         assert not finished.complete
-        assert "are finished" in str(finished)
+        assert f"{finished.finished} of 8 finished: " in str(finished)
     assert stopped_at[1] >= stopped_at[0] + 1
     last = start_long_study(folder, log, 8, 0.0, workers)
     _, said = last.communicate(timeout=90)
@@ -733,7 +733,7 @@ def test_bad_data_in_the_middle_names_the_trial():
 def test_nothing_finished_is_said():
     study = osilp.compare(packing_program(20), POLICIES)
     empty = osilp.Study(study.settings, {name: pd.DataFrame() for name in FRAMES})
-    assert "(0 of 1 are finished)" in str(empty)
+    assert str(empty).startswith("0 of 1 finished: 1 trial, ")
     for ask in (empty.summary, empty.plot, lambda: empty.plot("regret")):
         with pytest.raises(DataError):
             ask()

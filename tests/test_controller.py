@@ -389,10 +389,10 @@ def test_files_that_cannot_be_gone_on_with_are_refused(tmp_path):
         "same model with the same grid and basis."
     )
     (tmp_path / "half").write_bytes((tmp_path / "state").read_bytes()[:200])
-    with pytest.raises(SavedStateError, match="is no file that controller.save wrote, or it is damaged"):
+    with pytest.raises(SavedStateError, match=r"is no file that controller\.save wrote, or it is damaged"):
         osilp.load_controller(tmp_path / "half", PROGRAM)
     (tmp_path / "code").write_bytes(pickle.dumps(controller.policy))
-    with pytest.raises(SavedStateError, match="is no file that controller.save wrote, or it is damaged"):
+    with pytest.raises(SavedStateError, match=r"is no file that controller\.save wrote, or it is damaged"):
         osilp.load_controller(tmp_path / "code", PROGRAM)
     own = PROGRAM.controller(POLICIES["own"])
     own.save(tmp_path / "own")

@@ -1,12 +1,12 @@
-"""Drug production of Ben-Tal and Nemirovski: half a percent of uncertainty in a raw material, and what it costs.
+"""
+Robust production: half a percent of uncertainty
+================================================
 
-The nominal optimum, 8819.658, is useless where the raw materials hold a little less of the active agent than planned;
-the robust one, 8294.567, gives up 6 % and always has enough.
+Chemical engineering. The drug production of Ben-Tal and Nemirovski: raw materials hold a little less of the active
+agent than planned, and the nominal optimum, 8819.658, is useless. The robust one, 8294.567, gives up 6 % and always
+has enough.
 """
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pyomo.environ as pyo
@@ -40,20 +40,28 @@ def build_model(uncertain=(0.005, 0.02)):
     return m
 
 
-if __name__ == "__main__":
-    nominal, robust = (osilp.solve(build_model(share)) for share in ((1e-9, 1e-9), (0.005, 0.02)))
-    counterpart = osilp.solve(build_model(), method="counterpart")
-    print(robust)
-    print(f"\nnominal {nominal.objective:.3f}, robust {robust.objective:.3f}, counterpart {counterpart.objective:.3f}")
-    assert abs(nominal.objective - 8819.658) < 2e-3
-    assert abs(robust.objective - 8294.567) < 1e-3
-    assert abs(counterpart.objective - robust.objective) < 1e-6
+# %%
+# Nominal, robust, and the counterpart
+# ------------------------------------
+# Exchange and the finite LP that duality makes of the robust rows are two ways to one optimum.
 
-    shares = np.linspace(0.0, 0.04, 9)
-    profits = [osilp.solve(build_model((0.25 * share + 1e-9, share + 1e-9))).objective for share in shares]
-    figure, axis = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
-    axis.plot(100 * shares, profits, "o-")
-    axis.axhline(8294.567, color="grey", linestyle=":", label="Ben-Tal and Nemirovski")
-    axis.set(xlabel="uncertainty of raw material II (%)", ylabel="robust profit ($)", title="What certainty costs")
-    axis.legend()
-    figure.savefig("robust_production.png", dpi=120)
+nominal, robust = (osilp.solve(build_model(share)) for share in ((1e-9, 1e-9), (0.005, 0.02)))
+counterpart = osilp.solve(build_model(), method="counterpart")
+print(robust)
+print(f"\nnominal {nominal.objective:.3f}, robust {robust.objective:.3f}, counterpart {counterpart.objective:.3f}")
+assert abs(nominal.objective - 8819.658) < 2e-3
+assert abs(robust.objective - 8294.567) < 1e-3
+assert abs(counterpart.objective - robust.objective) < 1e-6
+
+# %%
+# What certainty costs
+# --------------------
+
+shares = np.linspace(0.0, 0.04, 9)
+profits = [osilp.solve(build_model((0.25 * share + 1e-9, share + 1e-9))).objective for share in shares]
+figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
+axis.plot(100 * shares, profits, "o-")
+axis.axhline(8294.567, color="grey", linestyle=":", label="Ben-Tal and Nemirovski")
+axis.set(xlabel="uncertainty of raw material II (%)", ylabel="robust profit ($)", title="What certainty costs")
+axis.legend()
+plt.show()

@@ -35,7 +35,7 @@ class FamilyAudit:
     """Violation of one family on the audit's own points.
 
     ``violation`` is max(0, largest excess), found at ``worst``; ``relative`` divides each excess by
-    max(|b(u)|, scale), where ``scale`` is the median of |b(u)| (1 where that is zero). ``scaled`` divides it by
+    ``max(|b(u)|, scale)``, where ``scale`` is the median of ``|b(u)|`` (1 where that is zero). ``scaled`` divides it by
     the size of the row at that very point (:func:`violation_scale`); it is what decides whether an answer is
     feasible, and ``worst_scaled`` is where. ``peaks`` are the highest points that stand apart from each other.
     """

@@ -140,6 +140,9 @@ class SemiInfiniteConstraintData(ConstraintData):
     def __repr__(self) -> str:
         return self.line_text()
 
+    # Printed, a constraint of Pyomo is its name; here it is the row, for there is no body to print.
+    __str__ = __repr__
+
     def row_text(self) -> str:
         """The row as mathematics, long sums cut short."""
         if self._expr is None:
@@ -516,6 +519,8 @@ class SemiInfiniteConstraint(Constraint):
         if len(families) > 4:
             lines.append(f"... and {len(families) - 3} more, {len(families)} families in all")
         return "\n".join(lines)
+
+    __str__ = __repr__
 
     def _pprint(self) -> Any:
         headers = [

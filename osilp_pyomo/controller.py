@@ -32,7 +32,7 @@ class Decision:
     Attributes
     ----------
     x : float or dict
-        A number for a single scalar decision, else keyed by variable, or (variable, *rest of its index).
+        A number for a single scalar decision, else keyed by variable, or by the variable and the rest of its index.
     wanted : float or dict
         What the price asked for, before any guard.
     reason : str

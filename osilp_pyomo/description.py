@@ -159,7 +159,9 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     step = count * (largest_use + float(budget.max())) ** 2
     bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
     most = horizon * largest_reward
-    told = f"{bound:.3g}" if bound < most else f"{bound:.3g}, which is empty: all arrivals earn {most:.3g} at most"
+    told = f"{bound:.3g}"
+    if bound >= most:
+        told += f", which says nothing: all arrivals together earn {most:.3g} at most"
     lines.append(f"            the paper's bound on the regret of its Algorithms 1 and 2 (i.i.d., no guard) is {told}")
     return lines
 

@@ -198,8 +198,8 @@ class GradientDescent(FirstOrder):
     step : float
         Factor of the step size.
     scale : "free" or "paper"
-        "paper" takes gamma = step / sqrt(T) as printed. "free" multiplies it by mean|r| / (|D| rms|C - D|), means of
-        the arrivals seen so far, so that units of money and of the resource do not matter.
+        "paper" takes gamma = step / sqrt(T) as printed. "free" multiplies it by ``mean|r| / (|D| rms|C - D|)``, means
+        of the arrivals seen so far, so that units of money and of the resource do not matter.
 
     Notes
     -----
@@ -228,7 +228,7 @@ class Potential:
     """A separable potential of one's own for mirror descent, by its derivative and that derivative's inverse.
 
     ``gradient(w)`` is psi'(w), coordinate by coordinate, and ``inverse(z)`` gives back w, both in units of
-    mean|r| / |D| where steps are scale-free; ``start`` is the first dual, as a share of |r_1| / (R D_k).
+    ``mean|r| / |D|`` where steps are scale-free; ``start`` is the first dual, as a share of ``|r_1| / (R D_k)``.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class AccelerateThenRefine(FirstOrder):
     -----
     Departures, all measured to matter: the learner steps with the decision at its own dual, as the proof needs
     (printed: with the decision at w_t); the ball and the orthant are projected on together, with the radius V_l;
-    eta_1 is mean|r| / (3 |D| rms|C - D|), the proof's eps_0 / (3 (C + D)^2) in sizes that are seen, and 1/3 with
+    eta_1 is ``mean|r| / (3 |D| rms|C - D|)``, the proof's eps_0 / (3 (C + D)^2) in sizes that are seen, and 1/3 with
     scale="paper"; a level's average is that of the points after its steps (printed: before them, so that its last step
     is lost); the refine stage goes on with the budget that is left (printed: it
     gets the whole budget again, which switches the guard off). refine_step is 50, for 1 leaves the first stage's error

@@ -231,7 +231,7 @@ class Result:
 
     @property
     def relative_violation(self) -> Any:
-        """The same, each violation divided by max(|b(u)|, median of |b|)."""
+        """The same, each violation divided by ``max(|b(u)|, median of |b|)``."""
         return self._answer("violation").relative_violation.bare()
 
     @property
@@ -413,7 +413,7 @@ class Result:
 
 
 def _bytes(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1.0, count / 1e3):.0f} kB"
 
 
 def _shown(entries: Sequence[T]) -> Sequence[T]:

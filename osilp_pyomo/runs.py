@@ -55,8 +55,8 @@ class Regret:
 class RowUse:
     """How far one row was kept at the points of the grid.
 
-    ``overrun`` is how many of those points are overrun; ``relative`` divides by max(|b(u)|, median |b|); ``excess`` is
-    use minus limit at each of them.
+    ``overrun`` is how many of those points are overrun; ``relative`` divides by ``max(|b(u)|, median |b|)``;
+    ``excess`` is use minus limit at each of them.
     """
 
     name: str
@@ -147,7 +147,7 @@ class RunSummary:
 
     @property
     def relative_violation(self) -> Any:
-        """Largest overrun relative to max(|b(u)|, median |b|)."""
+        """Largest overrun relative to ``max(|b(u)|, median |b|)``."""
         return self._by_row("relative")
 
     @property
@@ -157,7 +157,7 @@ class RunSummary:
 
     @cached_property
     def test_violation(self) -> float:
-        """The paper's v: the largest <u, Ax - b> over u = Phi w, w >= 0, |u| = 1, an average over the index.
+        """The paper's v: the largest ``<u, Ax - b>`` over ``u = Phi w, w >= 0, |u| = 1``, an average over the index.
 
         That is the norm of the projection of Ax - b on the cone of Phi, by NNLS, with the quadrature weights as the
         measure; the largest over rows. It can read zero while single points are overrun.

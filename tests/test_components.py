@@ -20,7 +20,7 @@ def printed(component):
 
 def test_it_reads_like_mathematics():
     assert repr(line_above_square().above) == "above: u**2 <= a + u*b  for all u in [0, 1]"
-    assert str(line_above_square().above) == "above"
+    assert str(line_above_square().above) == repr(line_above_square().above)
     assert printed(two_families().cap) == (
         "cap : Size=2, Index=S, For all=u in [0, 1], Active=True\n"
         "    Key : Row           : Route  : Active\n"

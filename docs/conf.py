@@ -1,5 +1,6 @@
 """How the documentation is built: python -m sphinx -W docs docs/_build/html (no network needed)."""
 
+import doctest
 import sys
 from pathlib import Path
 
@@ -46,7 +47,22 @@ autodoc_default_options = {"members": True}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-doctest_default_flags = 0b1100  # as in pyproject.toml: NORMALIZE_WHITESPACE and ELLIPSIS
+# As in pyproject.toml; examples know the names of their own module, of which these are all that they use.
+doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+doctest_global_setup = """
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from osilp_pyomo import *
+from osilp_pyomo.displays import *
+from osilp_pyomo.domains import Domain
+from osilp_pyomo.dro import *
+from osilp_pyomo.errors import *
+from osilp_pyomo.plugins import *
+from osilp_pyomo.prices import AtomicPrice
+from osilp_pyomo.scenario import *
+from osilp_pyomo.testing import *
+"""
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

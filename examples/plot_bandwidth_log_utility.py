@@ -25,8 +25,8 @@ USERS, WIDTH = 800, 0.1
 m = pyo.ConcreteModel("bandwidth")
 m.f = ContinuousSet(bounds=(0, 1))
 m.T = pyo.RangeSet(3)  # examples; 800 will come
-m.weight = pyo.Param(m.T, mutable=True, within=pyo.NonNegativeReals)
-m.place = pyo.Param(m.T, mutable=True, within=pyo.UnitInterval)
+m.weight = pyo.Param(m.T, mutable=True, within=pyo.NonNegativeReals, initialize=1.0)
+m.place = pyo.Param(m.T, mutable=True, within=pyo.UnitInterval, initialize=0.5)
 m.rate = pyo.Var(m.T, bounds=(0, 4))
 m.utility = pyo.Objective(expr=sum(m.weight[t] * pyo.log(1 + m.rate[t]) for t in m.T), sense=pyo.maximize)
 
@@ -54,12 +54,11 @@ print(best)
 # %%
 # One by one
 # ----------
-# The same users online: mirror descent, and the price of past users re-solved. The guard lets no frequency run over; a
-# rate of 0 is what it falls back to.
+# The same users online: mirror descent, and the price of past users re-solved. The guard lets no frequency run over.
 
 runs = {
-    "mirror descent": program.replay(osilp.MirrorDescent(target="remaining"), users, "pointwise", null=0.0),
-    "re-solve": program.replay(osilp.Resolve(), users, "pointwise", null=0.0),
+    "mirror descent": program.replay(osilp.MirrorDescent(target="remaining"), users),
+    "re-solve": program.replay(osilp.Resolve(), users),
 }
 for name, run in runs.items():
     print(f"\n{name}: {run.regret(best)}\n{run}")

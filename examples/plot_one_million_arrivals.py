@@ -4,7 +4,7 @@ One million arrivals in a file
 
 Logistics. A million requests for a place on a road stand in a Parquet file, with what they pay and where. A stretch
 around each is worn by it, and no point of the road may be worn too much. They are decided as they come, and compared
-with the optimum in hindsight, chunk by chunk: memory does not grow with their number.
+with the optimum in hindsight, chunk by chunk: memory does not grow with their number. Needs the extra ``parquet``.
 """
 
 import tempfile

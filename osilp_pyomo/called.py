@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,6 +51,11 @@ def made(text: str, known: Mapping[str, Any], what: str) -> Any:
         if isinstance(node, ast.Call):
             raise OptionError(f"{what} '{text}': '{name}' is made already and takes no arguments; write '{name}'.")
         return found
+    try:
+        inspect.signature(found).bind(*arguments, **named)
+    except TypeError:
+        taken = ", ".join(inspect.signature(found).parameters) or "nothing"
+        raise OptionError(f"{what} '{text}': {name} takes {taken}; write it like {_example(known)}.") from None
     try:
         return found(*arguments, **named)
     except OsilpError:

@@ -112,8 +112,8 @@ def _run_demo(chosen: argparse.Namespace) -> int:
     exact = results[-1][1]
     low, high = exact.bracket
     talk(offline_table(results).to_string(index=False))
-    talk(f"\nThe optimum lies in [{low:.8g}, {high:.8g}]; the first two objectives are upper bounds, because their")
-    talk("rows hold against test functions or at grid points only: the violation column shows by how much not.")
+    talk(f"\nThe optimum lies in [{low:.10g}, {high:.10g}]; the first two objectives are upper bounds, because their")
+    talk("rows hold against test functions or at grid points only: the violation says how far values break the row.")
     talk("\nWhere the capacity binds, and what one more unit there is worth:")
     talk(exact.price.atoms.to_string(index=False))
     talk("\nThe same model online: each request is decided when it comes, and no point of the grid is ever overrun.\n")
@@ -191,7 +191,8 @@ def _add_compare(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("--stages", required=True, metavar="SET", help="name of the Set of arrivals, such as T")
     command.add_argument(
         "--policies", nargs="+", metavar="POLICY", default=["MirrorDescent", "AccelerateThenRefine", "Resolve"],
-        help=f"such as MirrorDescent 'Resolve(exact=True)', or names of the file; known: {', '.join(POLICIES)}",
+        help="such as MirrorDescent 'Resolve(exact=True)', or names of the file (default MirrorDescent "
+        f"AccelerateThenRefine Resolve); known: {', '.join(POLICIES)}",
     )  # fmt: skip
     command.add_argument("--trials", type=int, default=1, metavar="N", help="how often (default 1)")
     command.add_argument(
@@ -323,6 +324,10 @@ def _run_reproduce(chosen: argparse.Namespace) -> int:
     if not COMPILED and not chosen.json:
         print(
             "numba is not installed, so that this takes about three times as long: pip install 'osilp-pyomo[fast]'.\n"
+        )
+    if not chosen.json:
+        print(
+            f"{len(figures)} figures, {trials} trials each; kept in '{folder}', where a run that is stopped goes on.\n"
         )
     studies = reproduce(folder, figures, trials, chosen.seed, workers)
     claims = list(all_claims(studies))

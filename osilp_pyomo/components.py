@@ -515,6 +515,8 @@ class SemiInfiniteConstraint(Constraint):
         if not self._constructed:
             return f"{self.name}: not constructed yet"
         families = list(self.values())
+        if not families:
+            return f"{self.name}: no rows"
         lines = [family.line_text() for family in (families if len(families) <= 4 else families[:3])]
         if len(families) > 4:
             lines.append(f"... and {len(families) - 3} more, {len(families)} families in all")
@@ -546,6 +548,7 @@ class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConst
         self._index = UnindexedComponent_index
 
     __repr__ = SemiInfiniteConstraint.__repr__
+    __str__ = SemiInfiniteConstraint.__repr__
 
     def clear(self) -> None:
         """Forget the family."""
@@ -556,11 +559,11 @@ class IndexedSemiInfiniteConstraint(SemiInfiniteConstraint):
     """A SemiInfiniteConstraint with one family for each member of its ordinary sets."""
 
 
-def semi_infinite_families(model: Any) -> Iterator[SemiInfiniteConstraintData]:
-    """Yield every active family of a model, blocks included."""
-    for constraint in model.component_objects(Constraint, active=True, descend_into=True):
+def semi_infinite_families(model: Any, active: bool = True) -> Iterator[SemiInfiniteConstraintData]:
+    """Yield every active family of a model, blocks included; or every one, deactivated or not."""
+    for constraint in model.component_objects(Constraint, active=True if active else None, descend_into=True):
         if isinstance(constraint, SemiInfiniteConstraint):
-            yield from (family for family in constraint.values() if family.active)
+            yield from (family for family in constraint.values() if family.active or not active)
 
 
 def _first_sentence(error: Exception) -> str:

@@ -50,8 +50,8 @@ class Decision:
     t: int
 
 
-# What rounding may leave of a bound.
-_ROUNDING = 1e-9
+# What rounding may leave of a bound, and of a whole number.
+_ROUNDING, _WHOLE = 1e-9, 1e-6
 
 
 class Controller:
@@ -200,17 +200,22 @@ class Controller:
         batch = self._one(row, theta)
         done = None if x is None else self._as_decision(x)[None]
         if done is not None:
-            self._refuse_impossible(done[0], batch)
+            self._refuse_impossible(done[0], batch, "update")
         self._live_run(batch, done)
 
-    def _refuse_impossible(self, x: FloatArray, batch: Batch) -> None:
-        low, high = batch.lower[0], batch.upper[0]
-        slack = _ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-        for number in np.flatnonzero((x < low - slack) | (x > high + slack)):
-            raise DataError(
-                f"update: '{self.program.template.decisions[number]}' must lie in [{low[number]:g}, {high[number]:g}] "
-                f"for this arrival (got {x[number]:g}); give what was done within the model's bounds."
-            )
+    def _refuse_impossible(self, x: FloatArray, batch: Batch, what: str) -> None:
+        """Refuse what no decision of this arrival can have been."""
+        template = self.program.template
+        for label, whole, value, low, high in zip(
+            template.decisions, template.integer, x, batch.lower[0] + 0.0, batch.upper[0] + 0.0, strict=True
+        ):
+            if not low - _ROUNDING * max(1.0, abs(low)) <= value <= high + _ROUNDING * max(1.0, abs(high)):
+                raise DataError(
+                    f"{what}: '{label}' must lie in [{low:g}, {high:g}] for this arrival (got {value:.12g}); give what "
+                    "was done within the model's bounds."
+                )
+            if whole and abs(value - round(value)) > _WHOLE:
+                raise DataError(f"{what}: '{label}' must be a whole number (got {value:.12g}).")
 
     def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
         """Decide arrivals that come together, one after the other.
@@ -248,6 +253,7 @@ class Controller:
         """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too."""
         batch = self._one(row, theta, count=False)
         taken = self._as_decision(x)[None]
+        self._refuse_impossible(taken[0], batch, "release")
         live = self._live
         live.remaining += self._evaluator.used(batch, taken)[0]
         live.point_remaining += self._evaluator.used(batch, taken, POINTS)[0]

@@ -116,6 +116,13 @@ class CurveStack:
             return CurveStack([self._curves[place] for place in places], None, None)
         return CurveStack((), self._form, self._values[places])
 
+    def sums(self) -> list[FloatArray]:
+        """Sum and sum of squares of each curve's values; nothing for functions, which have none."""
+        if self._values is None:
+            return []
+        values = self._values.reshape(len(self._values), -1)
+        return [values.sum(axis=1), (values**2).sum(axis=1)]
+
     def identities(self) -> list[Any]:
         """Something for each curve that is equal for equal ones: its bytes, or the function itself."""
         if self._values is None:

@@ -22,7 +22,7 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
     texts = template.texts
     lines = [
         f"{horizon} arrivals are expected; each brings {_data(program)}",
-        f"  {'earn' if template.maximize else 'pay ':4}      f = {texts['objective'] or 0}",
+        f"  {'earn' if template.maximize else 'pay':4}      f = {texts['objective'] or 0}",
     ]
     for family in template.families:
         sides = " and ".join(
@@ -158,10 +158,9 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     ]
     step = count * (largest_use + float(budget.max())) ** 2
     bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
-    most = horizon * largest_reward
     told = f"{bound:.3g}"
-    if bound >= most:
-        told += f", which says nothing: all arrivals together earn {most:.3g} at most"
+    if bound > horizon * largest_reward:
+        told += f", which says nothing: it is more than {largest_reward:.3g} an arrival"
     lines.append(f"            the paper's bound on the regret of its Algorithms 1 and 2 (i.i.d., no guard) is {told}")
     return lines
 

@@ -29,6 +29,7 @@ from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError, warn_user
+from osilp_pyomo.identity import identity_of
 from osilp_pyomo.pools import as_executor, mapper
 from osilp_pyomo.problem import IntArray
 from osilp_pyomo.progress import bar
@@ -337,7 +338,7 @@ class _Settling:
         return Result(
             "projected", status, _sense(program), self.reward, bound, pd.DataFrame(), evaluator.resources, memory,
             seconds, _routes(program), told, written=written,
-            arrivals=(float(sum(block.arrivals for block in self.blocks)),),
+            solved_for=identity_of(evaluator, sum(block.arrivals for block in self.blocks)),
         )  # fmt: skip
 
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:

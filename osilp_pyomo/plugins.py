@@ -5,6 +5,7 @@ They exist once osilp_pyomo is imported; Pyomo does not look for other packages 
 
 from __future__ import annotations
 
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,7 +106,12 @@ class OsilpResults(Results):
 
     def __str__(self) -> str:
         """What was found, in the words of the result; ``display()`` shows what Pyomo keeps."""
-        return str(self.result)
+        if hasattr(self, "result"):
+            return str(self.result)
+        # A copy that Pyomo made knows nothing of ours.
+        shown = StringIO()
+        self.display(ostream=shown)
+        return shown.getvalue()
 
     @property
     def solver(self) -> SimpleNamespace:

@@ -175,9 +175,9 @@ class AtomicPrice(Price):
     def __repr__(self) -> str:
         count = len(self.masses)
         if not count:
-            return f"none of '{self.family}': it does not bind at any {self.domain}"
+            return f"none of '{self.family}': more room at any {self.domain} would change nothing"
         points = "1 point" if count == 1 else f"{count} points"
-        return f"total {self.total:.6g} of '{self.family}', on {points} of {self.domain}"
+        return f"{self.total:.6g} a unit of right-hand side of '{self.family}', on {points} of {self.domain}"
 
 
 class DensityPrice(Price):
@@ -243,7 +243,7 @@ class DensityPrice(Price):
         return self._frame("density", self._density(self.points))
 
     def __repr__(self) -> str:
-        return f"total {self.total:.6g} of '{self.family}', a density over {self.domain}"
+        return f"{self.total:.6g} a unit of right-hand side of '{self.family}', a density over {self.domain}"
 
 
 @dataclass(frozen=True, eq=False)

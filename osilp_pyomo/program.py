@@ -23,6 +23,7 @@ from osilp_pyomo.description import describe
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
+from osilp_pyomo.identity import identity_of
 from osilp_pyomo.laying import lay_out
 from osilp_pyomo.long_replay import replay_chunks
 from osilp_pyomo.long_solve import solve_chunks
@@ -386,7 +387,7 @@ class OnlineProgram(CompiledStages):
                 )
             null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
             convex = solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
-            return replace(convex, arrivals=arrivals.totals())
+            return replace(convex, solved_for=identity_of(self.evaluator, arrivals))
         merged = merge_equal(arrivals, self.template)
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
@@ -400,4 +401,4 @@ class OnlineProgram(CompiledStages):
         result = share_out(
             result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
         )
-        return replace(result, arrivals=arrivals.totals())
+        return replace(result, solved_for=identity_of(self.evaluator, arrivals))

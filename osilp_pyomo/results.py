@@ -28,7 +28,7 @@ _HOW = {
 # What a status without values means.
 _WITHOUT_ANSWER = {
     "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
-    "unbounded": "the objective grows without limit: a row or a bound that stops it is missing",
+    "unbounded": "the objective {moves} without limit: a row or a bound that stops it is missing",
     "infeasible_or_unbounded": "HiGHS could not tell which of both it is",
     "time_limit": "it was stopped before there was an answer",
     "iteration_limit": "it was stopped before there was an answer",
@@ -72,9 +72,12 @@ class FamilyMap(Mapping[str, T], Generic[T]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        first = next(iter(self), None)
+        if first is None or not hasattr(self[first], name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         raise AttributeError(
             f"There are several families ({', '.join(self)}), each with its own; choose one first, such as "
-            f"[{next(iter(self), '')!r}].{name}."
+            f"[{first!r}].{name}."
         )
 
     def bare(self) -> Any:
@@ -128,8 +131,8 @@ class Result:
         "search", which sees what a scan and climbs from its peaks can see.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
-    arrivals : tuple
-        Totals of the data of the arrivals that ``solve_offline`` solved for, by which a regret knows them again.
+    solved_for : Identity or None
+        Which arrivals and limits ``solve_offline`` solved for, by which a regret knows them again.
 
     Examples
     --------
@@ -172,7 +175,7 @@ class Result:
     answer: Answer | None
     separation: Mapping[str, str] = field(default_factory=dict)
     written: Path | None = None
-    arrivals: tuple[float, ...] = ()
+    solved_for: Any = None
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -264,13 +267,17 @@ class Result:
         """
         if self._reached:
             return (min(self.objective, self.bound), max(self.objective, self.bound))
-        return (-np.inf, self.bound) if self.sense == "maximize" else (self.bound, np.inf)
+        if self.sense == "maximize":
+            return (-np.inf, np.inf if np.isnan(self.bound) else self.bound)
+        return (-np.inf if np.isnan(self.bound) else self.bound, np.inf)
 
     @property
     def _reached(self) -> bool:
         """Whether the objective is that of a point of the semi-infinite problem."""
+        if self.answer is None:
+            return False
         ended = self.status in ("optimal", "inaccurate") or self.certified
-        return self.answer is not None and self.method in ("exchange", "counterpart") and ended
+        return ended and (self.method in ("exchange", "counterpart") or not self.answer.audit.families)
 
     @property
     def certified(self) -> bool:
@@ -328,7 +335,8 @@ class Result:
     def __str__(self) -> str:
         lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]
         if self.answer is None:
-            return f"{lines[0]}; {_WITHOUT_ANSWER.get(self.status, 'there is no answer')}"
+            moves = "grows" if self.sense == "maximize" else "falls"
+            return f"{lines[0]}; {_WITHOUT_ANSWER.get(self.status, 'there is no answer').format(moves=moves)}"
         lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
         lines.append(self._bound_line())
         by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
@@ -345,14 +353,12 @@ class Result:
         else:
             by_total = sorted(self.answer.price.values(), key=lambda price: -abs(price.total))
             lines.extend(f"  price      {price!r}" for price in _shown(by_total))
-            if by_total:
-                lines[-1] += " (objective per unit of right-hand side)"
             lines += _others(
                 by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total)
             )
         lines += self._separation_lines()
         lines.append(f"  audit      {self.audit}")
-        lines.append(f"  size       {self.rows} rows in the last LP, {_bytes(self.memory)}")
+        lines.append(f"  size       {self.rows} semi-infinite rows held at the end, {_bytes(self.memory)}")
         restarts = int(self.log["restarts"].iloc[-1]) if "restarts" in self.log else 0
         if restarts:
             lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
@@ -365,6 +371,8 @@ class Result:
         """What is known of the optimum, and from what."""
         assert self.answer is not None
         side = "above" if self.sense == "maximize" else "below"
+        if not self.answer.audit.families:
+            return "  bound      the objective: there are no semi-infinite rows"
         if self.method in ("discretized", "projected"):
             where = "at the grid points" if self.method == "discretized" else "against the test functions"
             return f"  bound      the optimum is not {side} {self.bound:.10g}; the rows hold {where} only"
@@ -431,6 +439,8 @@ def _short(index: Any) -> str:
     """A point, long vectors cut short and rounded."""
     if not isinstance(index, tuple):
         return f"{index:.6g}"
+    if len(index) == 1:
+        return f"{index[0]:.6g}"
     numbers = [f"{number:.6g}" for number in index]
     if len(numbers) > 6:
         numbers = [*numbers[:4], "...", numbers[-1]]

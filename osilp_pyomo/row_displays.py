@@ -15,8 +15,10 @@ from osilp_pyomo.prices import Price
 
 # The picture of more families could not be read.
 MOST_PANELS = 12
-# A violation below this share of the largest body is not worth a word.
-_ROUNDING = 1e-9
+# A violation below this share of the row's size there, or this one of its size anywhere, is not worth a word.
+_ROUNDING, _LEAST = 1e-9, 1e-13
+# Points that are farther apart than so many times what is usual have a hole between them.
+_HOLE = 5
 _BODY, _LIMIT, _PRICE = "#0072B2", "#000000", "#D55E00"
 
 
@@ -79,13 +81,17 @@ class RowsDisplay:
         return figure
 
     def _title(self, family: str, rows: pd.DataFrame) -> str:
-        worst = float(rows["violation"].max())
-        passed = worst > _ROUNDING * float(rows["body"].abs().max())
-        return name_of(f"'{family}': " + (f"passed by up to {worst:.2g}" if passed else "kept at every point"))
+        violation, body = rows["violation"].to_numpy(), rows["body"].abs().to_numpy()
+        limit = np.where(rows["body"] > rows["upper"], rows["upper"], rows["lower"])
+        size = np.maximum(body, np.where(np.isfinite(limit), np.abs(limit), 0.0))
+        passed = violation > np.maximum(_ROUNDING * size, _LEAST * size.max())
+        worst = violation.max(where=passed, initial=0.0)
+        return name_of(f"'{family}': " + (f"passed by up to {worst:.2g}" if worst > 0 else "kept at every point"))
 
     def _curve(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         (index,) = self.axes[family]
-        rows = rows.sort_values(index)
+        title = self._title(family, rows)
+        rows = _with_holes(rows.sort_values(index), index)
         price = self.prices.get(family)
         heights = [1.0] if price is None else [2.4, 1.0]
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -96,24 +102,27 @@ class RowsDisplay:
                 ax.plot(at, rows[side], color=_LIMIT, linewidth=1.2, linestyle=dash, label=f"{side} limit")
                 beyond = body > rows[side] if side == "upper" else body < rows[side]
                 ax.fill_between(at, body, rows[side], where=beyond, color=_PRICE, alpha=0.5, linewidth=0)
-        ax.set_title(self._title(family, rows), fontsize="medium")
+        ax.set_title(title, fontsize="medium")
         ax.legend(frameon=False, fontsize="small")
         ax.margins(x=0.01)
         ax.grid(alpha=0.3)
         if price is not None:
             self._draw_price(panels[1], price, index)
-        panels[-1].set_xlabel(index)
+        panels[-1].set_xlabel(name_of(index))
 
     def _draw_price(self, ax: Any, price: Price, index: str) -> None:
         try:
             atoms = price.atoms
         except PriceError:
-            density = price.to_frame().sort_values(index)
-            ax.plot(density[index], density["density"], color=_PRICE, linewidth=1.6)
-            ax.set_ylabel(f"price per\nunit of {index}")
+            density = price.to_frame()
+            at = density.columns[0]
+            density = density.sort_values(at)
+            ax.plot(density[at], density["density"], color=_PRICE, linewidth=1.6)
+            ax.set_ylabel(name_of(f"price per\nunit of {index}"))
         else:
-            ax.vlines(atoms[index], 0, atoms["weight"], color=_PRICE, linewidth=2)
-            ax.plot(atoms[index], atoms["weight"], "o", color=_PRICE, markersize=4)
+            places = atoms.iloc[:, 0]
+            ax.vlines(places, 0, atoms["weight"], color=_PRICE, linewidth=2)
+            ax.plot(places, atoms["weight"], "o", color=_PRICE, markersize=4)
             ax.set_ylabel("price of\nsingle points")
         ax.axhline(0, color=_LIMIT, linewidth=0.8)
         ax.grid(alpha=0.3)
@@ -122,7 +131,7 @@ class RowsDisplay:
         first, second = self.axes[family]
         ax = figure.subplots()
         dots = ax.scatter(rows[first], rows[second], c=_room(rows), s=10, marker="s", linewidths=0, cmap="cividis")
-        if 0.3 < np.ptp(rows[first]) / np.ptp(rows[second]) < 3:
+        if np.ptp(rows[first]) < 3 * np.ptp(rows[second]) < 9 * np.ptp(rows[first]):
             ax.set_aspect("equal")
         figure.colorbar(dots, label="room to the limit")
         price = self.prices.get(family)
@@ -131,9 +140,9 @@ class RowsDisplay:
         except PriceError:
             atoms = None
         if atoms is not None and len(atoms):
-            ax.plot(atoms[first], atoms[second], "*", color=_PRICE, markersize=11, label="where it has a price")
+            ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=_PRICE, markersize=11, label="where it has a price")
             ax.legend(fontsize="small")
-        ax.set(xlabel=first, ylabel=second)
+        ax.set(xlabel=name_of(first), ylabel=name_of(second))
         ax.set_title(self._title(family, rows), fontsize="medium")
 
     def _sorted(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
@@ -142,9 +151,20 @@ class RowsDisplay:
         ax.plot(100 * (np.arange(len(room)) + 0.5) / len(room), room, color=_BODY, linewidth=1.6)
         ax.axhline(0, color=_LIMIT, linewidth=0.8)
         ax.margins(x=0)
-        ax.set(xlabel=f"% of the points ({', '.join(self.axes[family])})", ylabel="room to the limit")
+        ax.set(xlabel=name_of(f"% of the points ({', '.join(self.axes[family])})"), ylabel="room to the limit")
         ax.set_title(self._title(family, rows), fontsize="medium")
         ax.grid(alpha=0.3)
+
+
+def _with_holes(rows: pd.DataFrame, index: str) -> pd.DataFrame:
+    """Rows in order, with an empty one wherever ``where=`` leaves a hole, so that no line crosses it."""
+    at = rows[index].to_numpy()
+    if len(at) < 3:
+        return rows
+    apart = np.diff(at)
+    holes = np.flatnonzero(apart > _HOLE * np.median(apart))
+    empty = pd.DataFrame({index: (at[holes] + at[holes + 1]) / 2})
+    return pd.concat([rows.drop(columns="family"), empty]).sort_values(index) if len(holes) else rows
 
 
 def _room(rows: pd.DataFrame) -> Any:

@@ -9,16 +9,18 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.choices import by_family, default_grid, lay_grids, names_of
+from osilp_pyomo.components import semi_infinite_families
 from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.errors import DataError, GridError, OptionError
 from osilp_pyomo.grids import Grid, Midpoint, Points
 from osilp_pyomo.problem import Family, excess_of
 from osilp_pyomo.results import Result
 from osilp_pyomo.row_displays import RowsDisplay
-from osilp_pyomo.tracing import TracedModel, trace_model
+from osilp_pyomo.tracing import TracedModel, trace_families
 
 # Points along an interval, its ends among them, and along each side of a plane.
 _ALONG, _ASIDE = 801, 100
+_COLUMNS = ("family", "lower", "body", "upper", "violation")
 
 
 def evaluate_rows(
@@ -26,25 +28,27 @@ def evaluate_rows(
 ) -> pd.DataFrame:
     """Semi-infinite rows at many points of their index, at the values of the variables or those of a result.
 
-    The model is read only, so that an answer of any solver can be looked at, such as that of a discretized copy.
+    The model is read only, and nothing but the rows is looked at, so that an answer of any solver can be checked.
 
     Parameters
     ----------
     model : ConcreteModel
-        The model whose active :class:`SemiInfiniteConstraint` are evaluated.
+        The model whose active :class:`SemiInfiniteConstraint` are evaluated; all of them where none is active, as in a
+        model that was transformed.
     result : Result, optional
         Whose values to use; those in the model's variables if not given.
     grid : Grid, array of points, or {component: grid}, optional
         Where; 801 points of an interval with its ends, 100 times 100 of a plane, and a few thousand in more dimensions,
-        if not given.
+        if not given. An unbounded index needs it.
     families : list, optional
         Constraints, or some families of them, by component or by name; all if not given.
 
     Returns
     -------
     DataFrame
-        One row a family and point: ``family``, the index under its own name, ``lower``, ``body`` and ``upper`` as in a
-        Pyomo constraint (infinite where there is no such limit), and ``violation``, by how much a limit is passed.
+        One row a family and point: ``family``, the index under its own name (with "_" behind it if that is one of the
+        others), ``lower``, ``body`` and ``upper`` of the row with all terms of free variables in the body and all
+        others in the limits (infinite where there is none), and ``violation``, by how much a limit is passed.
 
     Examples
     --------
@@ -62,8 +66,7 @@ def evaluate_rows(
     1  above  0.5   1.05   1.0    inf       0.05
     2  above  1.0   0.10   1.0    inf       0.00
     """
-    traced = trace_model(model)
-    return pd.concat([frame for _, frame in _frames(traced, result, grid, families)], ignore_index=True)
+    return pd.concat([frame for _, frame in _frames(model, result, grid, families)], ignore_index=True)
 
 
 def plot_rows(
@@ -96,44 +99,50 @@ def plot_rows(
     >>> figure.axes[0].get_title()
     "'above': kept at every point"
     """
-    traced = trace_model(model)
-    found = list(_frames(traced, result, grid, families))
+    found = _frames(model, result, grid, families)
     prices = {} if result is None or result.answer is None or result.answer.price is None else result.prices
     return RowsDisplay(
-        pd.concat([frame for _, frame in found], ignore_index=True) if found else pd.DataFrame(),
-        {family.name: family.domain.names for family, _ in found},
+        pd.concat([frame for _, frame in found], ignore_index=True),
+        {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
     ).plot()
 
 
 def _frames(
-    traced: TracedModel, result: Result | None, grid: Any, families: Sequence[Any] | None
+    model: Any, result: Result | None, grid: Any, families: Sequence[Any] | None
 ) -> list[tuple[Family, pd.DataFrame]]:
-    names = names_of(traced.families)
-    if not names:
-        raise DataError("The model has no active SemiInfiniteConstraint, so that there are no rows to look at.")
-    chosen = by_family(None if families is None else dict.fromkeys(_listed(families), True), names, "families")
-    kept = [number for number, wanted in enumerate(chosen) if wanted or families is None]
-    given = by_family(grid, names, "grid")
-    x = _values(traced, result)
+    every = list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))
+    if not every:
+        raise DataError("The model has no SemiInfiniteConstraint, so that there are no rows to look at.")
+    names = names_of(every)
+    wanted = None if families is None else dict.fromkeys(_listed(families), True)
+    chosen = [
+        (family, given)
+        for family, kept, given in zip(
+            every, by_family(wanted, names, "families"), by_family(grid, names, "grid"), strict=True
+        )
+        if kept or families is None
+    ]
+    traced = trace_families(model, [family for family, _ in chosen])
+    x = _values(model, traced, result)
     made = []
-    for number in kept:
-        family = traced.problem.families[number]
-        own = _along(family.domain) if given[number] is None else given[number]
-        laid = lay_grids([names[number]], [family.domain], own)[0]
+    for (own, given), family in zip(chosen, traced.problem.families, strict=True):
+        laid = lay_grids(names_of([own]), [family.domain], _along(family.domain) if given is None else given)[0]
         made.append((family, _frame(family, laid.points, x)))
     return made
 
 
-def _listed(families: Any) -> list[Any]:
-    if isinstance(families, str) or not isinstance(families, Sequence):
+def _listed(families: Any) -> list[str]:
+    if isinstance(families, str) or not isinstance(families, Sequence) or not families:
         raise OptionError(f"families= must be a list of constraints or of their names (got {families!r}).")
-    return list(families)
+    return [each if isinstance(each, str) else getattr(each, "name", str(each)) for each in families]
 
 
 def _along(domain: Domain) -> Grid:
     """The points of a picture: those of an interval with its ends, knots and kinks, or a lattice of a plane."""
-    if domain.dimension > 2 or domain.body is not None or not domain.bounded:
+    if not domain.bounded:
+        raise GridError(f"The index {domain} is unbounded; give grid=[...] with the points to look at.")
+    if domain.dimension > 2 or domain.body is not None:
         return default_grid(domain)
     if domain.dimension == 2:
         return Midpoint(_ASIDE)
@@ -141,26 +150,39 @@ def _along(domain: Domain) -> Grid:
     return Points(np.unique(np.concatenate([even, *domain.marks])))
 
 
-def _values(traced: TracedModel, result: Result | None) -> FloatArray:
-    if result is not None:
-        known = result.values.reindex([variable.name for variable in traced.variables])
-        missing = known.index[known.isna()]
-        if len(missing):
+def _values(model: Any, traced: TracedModel, result: Result | None) -> FloatArray:
+    if result is None:
+        for variable in traced.variables:
+            if variable.value is None:
+                raise DataError(f"Var '{variable.name}' has no value; solve the model first, or give a result.")
+        return np.array([variable.value for variable in traced.variables], dtype=float)
+    names = [variable.name for variable in traced.variables]
+    known = result.values.reindex(names)
+    missing = known.index[known.isna()]
+    if len(missing):
+        raise DataError(
+            f"The result has no value of '{missing[0]}'; give the result of this model, or none for the values in its "
+            "variables."
+        )
+    for name in result.values.index.difference(names):
+        variable = model.model().find_component(name)
+        if variable is not None and variable.fixed and variable.value != result.values[name]:
             raise DataError(
-                f"The result has no value of '{missing[0]}'; give the result of this model, or none for the values in "
-                "its variables."
+                f"Var '{name}' is fixed at {variable.value:g}, and the result has {result.values[name]:g}; unfix it, "
+                "or give no result for the values in the model's variables."
             )
-        return known.to_numpy(dtype=float)
-    for variable in traced.variables:
-        if variable.value is None:
-            raise DataError(f"Var '{variable.name}' has no value; solve the model first, or give a result.")
-    return np.array([variable.value for variable in traced.variables], dtype=float)
+    return known.to_numpy(dtype=float)
+
+
+def _index_names(domain: Domain) -> tuple[str, ...]:
+    """Columns of the index; a name that is a column already has "_" behind it."""
+    return tuple(f"{name}_" if name in _COLUMNS else name for name in domain.names)
 
 
 def _frame(family: Family, points: FloatArray, x: FloatArray) -> pd.DataFrame:
     lower, upper = family.limits(points)
     body = family.activity(points, x)
-    index = {name: points[:, axis] for axis, name in enumerate(family.domain.names)}
+    index = {name: points[:, axis] for axis, name in enumerate(_index_names(family.domain))}
     violation = np.maximum(excess_of(body, lower, upper), 0.0)
     return pd.DataFrame(
         {"family": family.name, **index, "lower": lower, "body": body, "upper": upper, "violation": violation}

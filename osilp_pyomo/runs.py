@@ -17,10 +17,10 @@ from osilp_pyomo.batches import Evaluator, ResourceGroup
 from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.identity import Identity, identity_of
 from osilp_pyomo.results import FamilyMap, Result
-from osilp_pyomo.templates import Arrivals, same_totals
+from osilp_pyomo.templates import Arrivals
 
-#: What each offline method stands for as a benchmark.
 # Why decisions were taken, as the end of "so many ...".
 _WHY = {
     "priced": "as the price asked",
@@ -28,7 +28,9 @@ _WHY = {
     "guard": "cut down to what fitted",
     "null": "refused, for nothing fitted",
 }
+#: What each offline method stands for as a benchmark.
 BENCHMARKS = {
+    "counterpart": "R*_T (exact, by its counterpart)",
     "exchange": "R*_T (exact over the continuum)",
     "discretized": "R*_m (at the points of the grid)",
     "projected": "R*_Phi (on the test functions)",
@@ -203,22 +205,25 @@ class RunSummary:
                 "regret: the benchmark must be a Result, such as program.solve_offline() (got "
                 f"{type(benchmark).__name__})."
             )
-        self._refuse_other_arrivals(benchmark)
+        self._refuse_other_problem(benchmark)
         sign = 1.0 if self.sense == "maximize" else -1.0
         value = sign * (benchmark.objective - self.objective)
         size = abs(benchmark.objective)
         return Regret(value, value / size if size > 0 else np.nan, BENCHMARKS[benchmark.method])
 
-    def _totals(self) -> tuple[float, ...]:
-        """Totals of the data of the arrivals, or how many there were."""
-        return (float(sum(self.counts.values())),)
+    def _identity(self) -> Identity:
+        """Which problem was run."""
+        return identity_of(self._evaluator, sum(self.counts.values()))
 
-    def _refuse_other_arrivals(self, benchmark: Result) -> None:
-        """A regret against the optimum of other arrivals says nothing; a result of a model does not tell which."""
-        if not same_totals(self._totals(), benchmark.arrivals):
+    def _refuse_other_problem(self, benchmark: Result) -> None:
+        """A regret against the optimum of another problem says nothing; a result of a model does not tell which."""
+        if benchmark.solved_for is None:
+            return
+        difference = self._identity().difference(benchmark.solved_for)
+        if difference is not None:
             raise OptionError(
-                f"regret: the benchmark is the optimum of other arrivals ({benchmark.arrivals[0]:.0f} of them; the run "
-                f"met {sum(self.counts.values())}); use program.solve_offline(data) with the data of the run."
+                f"regret: the benchmark is the optimum of another problem: {difference}. Use "
+                "program.solve_offline(data) with the data of the run."
             )
 
     def __str__(self) -> str:
@@ -298,8 +303,8 @@ class Run(RunSummary):
         self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
         self.rewards = pd.Series(rewards, index=index, name="reward")
 
-    def _totals(self) -> tuple[float, ...]:
-        return self._arrivals.totals()
+    def _identity(self) -> Identity:
+        return identity_of(self._evaluator, self._arrivals)
 
     @property
     def decided(self) -> FloatArray:

@@ -162,8 +162,10 @@ class Scenarios(Grid):
         self.count, self.draw, self.seed = int(count), draw, seed
 
     def __repr__(self) -> str:
-        drawn = "" if self.draw is None else f", draw={getattr(self.draw, '__name__', self.draw)}"
-        return f"Scenarios({self.count}, seed={self.seed}{drawn})"
+        # Studies on disk are known by this text: no address, and nothing where defaults are meant.
+        drawn = "" if self.draw is None else f", draw={getattr(self.draw, '__name__', type(self.draw).__name__)}"
+        seeded = "" if self.seed == 0 else f", seed={self.seed}"
+        return f"Scenarios({self.count}{drawn}{seeded})"
 
     def _lay(self, domain: Domain) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(self.seed)

@@ -46,11 +46,11 @@ _FEW = 5
 # What stands below a printed table.
 _BENCHMARKS = {
     "exchange": "R*_T: the optimum with all arrivals known, rows at every point of the index",
-    "discretized": "R*_m: the same with rows at the points of the grid only, a bound",
-    "projected": "R*_Phi: the same with rows against the test functions only, a bound",
+    "discretized": "R*_m: the optimum with all arrivals known, rows at the points of the grid only, a bound",
+    "projected": "R*_Phi: the optimum with all arrivals known, rows against the test functions only, a bound",
 }
 _LEGEND = (
-    "regret: how much less was earned than the benchmark, as a share of it; below zero rows were broken for it",
+    "regret: how much worse than the benchmark, as a share of it; below zero rows were broken for it",
     "relative violation: largest overrun at a point of the grid, over max(|b(u)|, median |b|)",
     "the paper's v: overrun on average, against the test functions; it can be zero while points are overrun",
     "time a step: of one decision, all that is learned from it included",

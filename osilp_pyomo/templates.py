@@ -137,10 +137,6 @@ class Field:
     among: int = 1
 
 
-# Sums of the same numbers in another order differ by less than this share.
-_ROUNDING = 1e-9
-
-
 class Arrivals:
     """Data of some arrivals: for each field an array (B,) or a stack of B curves, and what they are called."""
 
@@ -169,11 +165,6 @@ class Arrivals:
         values = tuple(value.taken(places) if isinstance(value, CurveStack) else value[places] for value in self.values)
         return Arrivals(values, pd.RangeIndex(1, len(places) + 1))
 
-    def totals(self) -> tuple[float, ...]:
-        """How many there are, and sum and sum of squares of each of their numbers, whatever their order."""
-        numbers = [value for value in self.values if not isinstance(value, CurveStack)]
-        return (float(len(self)), *(float(np.sum(value**power)) for value in numbers for power in (1, 2)))
-
     def identities(self) -> FloatArray:
         """Numbers (B, fields) that are the same, row by row, for arrivals with the same data and for no others."""
         columns = []
@@ -184,22 +175,6 @@ class Arrivals:
             else:
                 columns.append(value)
         return np.array(columns, dtype=float).T if columns else np.zeros((len(self), 0))
-
-
-def same_totals(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether totals of arrivals are those of the same ones, as far as both tell and but for rounding."""
-    if not one or not other:
-        return True
-    known = min(len(one), len(other))
-    if one[0] != other[0]:
-        return False
-    for place in range(1, known, 2):
-        squares = max(one[place + 1], other[place + 1])
-        if abs(one[place] - other[place]) > _ROUNDING * np.sqrt(one[0] * squares):
-            return False
-        if abs(one[place + 1] - other[place + 1]) > _ROUNDING * squares:
-            return False
-    return True
 
 
 @dataclass(frozen=True, eq=False)

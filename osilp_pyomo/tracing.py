@@ -62,20 +62,25 @@ def trace_model(model: Any) -> TracedModel:
     """Read a model: objective, ordinary rows and semi-infinite families, all linear."""
     # Thousands of small expression nodes would set off the garbage collector again and again, in vain.
     with PauseGC():
-        return _trace_model(model)
+        refuse_foreign_components(model)
+        return _trace_model(model, tuple(semi_infinite_families(model)), alone=False)
 
 
-def _trace_model(model: Any) -> TracedModel:
-    refuse_foreign_components(model)
-    families = tuple(semi_infinite_families(model))
+def trace_families(model: Any, families: Sequence[SemiInfiniteConstraintData]) -> TracedModel:
+    """Read some semi-infinite families and nothing else, whatever the rest of the model is."""
+    with PauseGC():
+        return _trace_model(model, tuple(families), alone=True)
+
+
+def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool) -> TracedModel:
     columns = Columns(model)
-    objective = active_objective(model)
+    objective = None if alone else active_objective(model)
     cost = LinearTerms()
     if objective is not None:
         cost = linear_terms(objective.expr, f"Objective '{objective.name}'")
         columns.register(cost, f"Objective '{objective.name}'")
     constraints, relations = [], []
-    for constraint in ordinary_constraints(model):
+    for constraint in () if alone else ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
         what = f"Constraint '{constraint.name}'"
         terms = linear_terms(body, what)

@@ -8,7 +8,7 @@ import re
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Times, sizes in memory, and what rounding leaves, differ from run to run.
 _TIMES = re.compile(r"[\d.,]+(e[+-]?\d+)?( \+- [\d.,]+)? (s|us|ms|MB|kB)\b")
-_TINY = re.compile(r"\b(gap|by|violation|moved) (0|[\d.]+e-\d+)(?![\d.])")
+_TINY = re.compile(r"\b(gap|by|violation) (0|[\d.]+e-(0[6-9]|[1-9]\d))(?![\d.])")
 
 
 def blocks(text):
@@ -37,4 +37,4 @@ def same(printed, said):
 
 
 def _plain(text):
-    return _TINY.sub(r"\1 tiny", _TIMES.sub(r"# \3", text)) + "\n"
+    return _TINY.sub(r"\1 tiny", _TIMES.sub("#", text)) + "\n"

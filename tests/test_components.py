@@ -213,3 +213,17 @@ def test_display_prints_the_constraint():
 def test_the_rule_at_one_point():
     relation = two_families().cap["b"].at(0.25)
     assert str(relation) == "x[b]  <=  2.75"
+
+
+def test_a_print_says_what_state_it_is_in():
+    abstract = pyo.AbstractModel()
+    abstract.u = ContinuousSet(bounds=(0, 1))
+    abstract.x = pyo.Var()
+    abstract.row = SemiInfiniteConstraint(abstract.u, rule=lambda m, u: m.x * u <= 1)
+    assert str(abstract.row) == "row: not constructed yet"
+    m = abstract.create_instance()
+    assert str(m.row) == "row: u*x <= 1  for all u in [0, 1]"
+    m.row.deactivate()
+    assert str(m.row) == "row: u*x <= 1  for all u in [0, 1]  (deactivated)"
+    m.row.clear()
+    assert str(m.row) == "row: no rows"

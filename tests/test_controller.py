@@ -17,6 +17,7 @@ from pyomo.dae import ContinuousSet
 import osilp_pyomo as osilp
 from osilp_pyomo import kernels
 from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
+from osilp_pyomo.identity import identity_of
 
 POLICIES = {
     "gradient": osilp.GradientDescent(),
@@ -475,30 +476,86 @@ def packing_program(**options):
     return osilp.compile_online(m, stages=m.T, **options)
 
 
-def test_a_regret_needs_the_optimum_of_the_same_arrivals():
+def test_a_regret_needs_the_optimum_of_the_same_problem():
     program = packing_program()
     best = program.solve_offline()
-    shuffled = program.data.sample(frac=1, random_state=3)
-    assert program.replay(osilp.Greedy(), shuffled).regret(best).value > 0
-    for other in (program.data.head(10), program.data.assign(value=1 - program.data["value"])):
+    data = program.data
+    same = [data, data.sample(frac=1, random_state=3), data.astype("float32")]
+    for own in same:
+        assert program.replay(osilp.Greedy(), own).regret(best).value > 0
+    shuffled = data.assign(value=data["value"].sample(frac=1, random_state=4).to_numpy())
+    for other, text in (
+        (data.head(10), "40 arrivals, and the run met 10"),
+        (data.assign(value=1 - data["value"]), "as many arrivals as the run met, but with other data"),
+        (shuffled, "as many arrivals as the run met, but with other data"),
+    ):
         run = program.replay(osilp.Greedy(), other)
         with pytest.raises(OptionError) as caught:
             run.regret(best)
         assert str(caught.value) == (
-            f"regret: the benchmark is the optimum of other arrivals (40 of them; the run met {len(other)}); use "
-            "program.solve_offline(data) with the data of the run."
+            f"regret: the benchmark is the optimum of another problem: {text}. Use program.solve_offline(data) with the "
+            "data of the run."
         )
+    run = program.replay(osilp.Greedy())
+    with pytest.raises(OptionError, match="other limits than those of the run"):
+        run.regret(program.rescaled(80).rescaled(40, "total").solve_offline(data))
+    # Another grid is another way to see the same problem.
+    assert run.regret(program.regridded(osilp.Midpoint(77)).solve_offline()).value > 0
+
+
+@pytest.mark.parametrize("size", [1e-170, 1.0, 1e160])
+def test_a_regret_knows_data_of_any_size(size):
+    program = packing_program()
+    data = program.data.assign(value=size * program.data["value"])
+    run = program.replay(osilp.FixedPrice(), data, "projected")
+    one = identity_of(program.evaluator, program.arrivals(data))
+    assert one.difference(identity_of(program.evaluator, program.arrivals(data.iloc[::-1]))) is None
+    twice = data.assign(value=2 * data["value"])
+    assert one.difference(identity_of(program.evaluator, program.arrivals(twice))) is not None
+    assert len(run.decisions) == 40
+
+
+def test_a_regret_knows_curves():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(6)
+    m.use = osilp.Profile(m.T, over=m.u, points=[0, 0.5, 1], initialize=lambda m, t: [1.0, t, 2.0])
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.use[t](u) * m.x[t] for t in m.T) <= 5)
+    program = osilp.compile_online(m, stages=m.T)
+    best = program.solve_offline()
+    assert program.replay(osilp.Greedy()).regret(best).value >= 0
+    other = program.replay(osilp.Greedy(), pd.DataFrame(index=range(6)), profiles={"use": np.full((6, 3), 0.3)})
+    with pytest.raises(OptionError, match="but with other data"):
+        other.regret(best)
 
 
 def test_what_cannot_have_been_done_is_refused():
     program = packing_program()
     controller = program.controller(osilp.MirrorDescent())
-    with pytest.raises(DataError) as caught:
-        controller.update(value=0.3, place=0.9, x=7)
-    assert str(caught.value) == (
-        "update: 'x' must lie in [0, 1] for this arrival (got 7); give what was done within the model's bounds."
-    )
+    for what in ("update", "release"):
+        with pytest.raises(DataError) as caught:
+            getattr(controller, what)(value=0.3, place=0.9, x=7)
+        assert str(caught.value) == (
+            f"{what}: 'x' must lie in [0, 1] for this arrival (got 7); give what was done within the model's bounds."
+        )
     assert controller.t == 0
+    assert controller.reward == 0
+    controller.update(value=0.3, place=0.9, x=1 + 1e-12)
+
+
+def test_bounds_that_are_infinite_or_whole_count_too():
+    m = packing()
+    m.x.setub(None)
+    for t in m.T:
+        m.x[t].domain = pyo.NonNegativeIntegers
+    program = osilp.compile_online(m, stages=m.T)
+    controller = program.controller(osilp.FixedPrice(), "none")
+    with pytest.raises(DataError, match=r"update: 'x' must lie in \[0, inf\] for this arrival \(got -0.5\)"):
+        controller.update(value=0.3, place=0.9, x=-0.5)
+    with pytest.raises(DataError, match=r"update: 'x' must be a whole number \(got 0.5\)\."):
+        controller.update(value=0.3, place=0.9, x=0.5)
 
 
 def test_a_price_is_no_list_of_duals():

@@ -276,9 +276,7 @@ def test_it_prints_what_it_found(capsys):
     assert lines[1] == "  objective  0.5 (maximize)"
     assert lines[2].startswith("  bracket    [0.5, 0.5], gap ")
     assert lines[3].startswith("  violation  none of 'below', which is tightest at u = 0.4")
-    assert (
-        lines[4] == "  price      total 1 of 'below', on 1 point of u in [0, 1] (objective per unit of right-hand side)"
-    )
+    assert lines[4] == "  price      1 a unit of right-hand side of 'below', on 1 point of u in [0, 1]"
     assert lines[5] == (
         "  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"
     )
@@ -317,15 +315,28 @@ def test_without_an_answer_it_says_why():
     m.much = pyo.Constraint(expr=m.x >= 3)
     text = str(osilp.solve(m))
     assert text.endswith(" s; no values satisfy all rows, ordinary constraints and bounds together")
-    assert osilp.solve(m).bracket == (-np.inf, osilp.solve(m).bound) or np.isnan(osilp.solve(m).bound)
+    assert osilp.solve(m).bracket == (-np.inf, np.inf)
     m.much.deactivate()
     m.below.deactivate()
     text = str(osilp.solve(m))
     assert text.endswith(" s; the objective grows without limit: a row or a bound that stops it is missing")
 
 
+def test_without_semi_infinite_rows_every_method_is_exact():
+    m = tent()
+    m.below.deactivate()
+    m.x.setub(3)
+    for method in ("exchange", "discretized", "projected"):
+        result = osilp.solve(m, method=method)
+        assert result.bracket == (3.0, 3.0)
+        assert "grid points" not in str(result)
+
+
 def test_several_families_ask_for_a_choice():
     result = osilp.solve(two_families())
+    with pytest.raises(AttributeError) as missing:
+        result.violation.largest  # noqa: B018
+    assert str(missing.value) == "'FamilyMap' object has no attribute 'largest'"
     with pytest.raises(AttributeError) as caught:
         result.price.atoms  # noqa: B018
     assert str(caught.value) == (

@@ -1,5 +1,7 @@
 """SolverFactory("osilp") and the transformations."""
 
+import copy
+
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -128,3 +130,9 @@ def test_transforming_twice_adds_a_second_block():
     pyo.TransformationFactory("osilp.discretize").apply_to(m, grid=osilp.Points([1.0]))
     pyo.SolverFactory("appsi_highs").solve(m)
     np.testing.assert_allclose([m.x["a"].value, m.x["b"].value], [3.0, 3.0])
+
+
+def test_results_print_what_was_found_and_their_copies_what_pyomo_keeps():
+    results = pyo.SolverFactory("osilp").solve(tent())
+    assert str(results).startswith("exchange: optimal in ")
+    assert "termination_condition" in str(copy.deepcopy(results))

@@ -23,6 +23,8 @@ def test_the_comparison_sees_other_numbers():
     assert pages.same("took 0.31 s, gap 1e-9, value 2.5\n", "took 0.30 s, gap 0, value 2.5\n")
     assert not pages.same("value 2.6\n", "value 2.5\n")
     assert not pages.same("violation 0.5\n", "violation 0\n")
+    assert not pages.same("violation 9e-05\n", "violation 0\n")
+    assert pages.same("950 us and 0.9 MB\n", "1.1 ms and 1,100 kB\n")
 
 
 def test_the_two_commands_are_there():

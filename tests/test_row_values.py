@@ -75,6 +75,72 @@ def without_value():
     return m
 
 
+def fixed_since():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y = pyo.Var(bounds=(0, 1)), pyo.Var(bounds=(0, 1))
+    m.gain = pyo.Objective(expr=m.x + m.y, sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x + m.y * u <= 2)
+    result = osilp.solve(m)
+    m.y.fix(5)
+    return m, result
+
+
+def half_line():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var(initialize=1.0)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= 1 + u)
+    return m
+
+
+def test_only_the_rows_are_looked_at():
+    """A model that no linear solver takes, and one that was transformed."""
+    m = tent()
+    m.y = pyo.Var()
+    m.curved = pyo.Objective(expr=m.y**2)
+    m.also = pyo.Constraint(expr=m.y**3 <= 1)
+    m.x.set_value(1.2)
+    assert osilp.evaluate_rows(m)["violation"].max() == pytest.approx(0.2)
+    plain = tent()
+    rows = pyo.TransformationFactory("osilp.discretize").create_using(plain, grid=osilp.Midpoint(10))
+    rows.x.set_value(1.1)
+    assert osilp.evaluate_rows(rows)["violation"].max() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["family", "lower", "body", "upper", "violation"])
+def test_an_index_may_be_called_like_a_column(name):
+    m = pyo.ConcreteModel()
+    m.add_component(name, ContinuousSet(bounds=(0, 1)))
+    m.x = pyo.Var(initialize=1.0)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(m.component(name), rule=lambda m, u: m.x * u <= 0.5)
+    rows = osilp.evaluate_rows(m)
+    assert rows[f"{name}_"].tolist() == pytest.approx(np.linspace(0, 1, 801).tolist())
+    assert rows["violation"].max() == pytest.approx(0.5)
+    figure = osilp.plot_rows(m, osilp.solve(m, method="projected", load=False))
+    assert figure.axes[0].get_title().startswith("'row': passed by up to ")
+
+
+def test_no_line_crosses_a_hole():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(initialize=1.0)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u <= 2, where=lambda m, u: abs(u - 0.5) >= 0.2)
+    line = osilp.plot_rows(m).axes[0].get_lines()[0]
+    inside = np.abs(line.get_xdata() - 0.5) < 0.19
+    assert inside.sum() == 1
+    assert np.isnan(line.get_ydata()[inside]).all()
+
+
+def test_a_small_violation_beside_large_numbers_is_said():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(initialize=1.0)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: (1e12 * u**8 + 1) * m.x <= 2e12 * u**8 + 0.5)
+    assert osilp.plot_rows(m).axes[0].get_title() == "'row': passed by up to 0.5"
+
+
 REFUSED = {
     "no value": (
         lambda: osilp.evaluate_rows(without_value()),
@@ -86,7 +152,23 @@ REFUSED = {
     ),
     "no rows": (
         lambda: osilp.plot_rows(pyo.ConcreteModel()),
-        "The model has no active SemiInfiniteConstraint, so that there are no rows to look at.",
+        "The model has no SemiInfiniteConstraint, so that there are no rows to look at.",
+    ),
+    "no name": (
+        lambda: osilp.evaluate_rows(tent(), families=[]),
+        "families= must be a list of constraints or of their names (got []).",
+    ),
+    "no constraint": (
+        lambda: osilp.evaluate_rows(tent(), families=[[1]]),
+        "families=: there is an entry for '[1]', which is no active SemiInfiniteConstraint of the model; it has below.",
+    ),
+    "fixed since": (
+        lambda: osilp.evaluate_rows(*fixed_since()),
+        "Var 'y' is fixed at 5, and the result has 1; unfix it, or give no result for the values in the model's variables.",
+    ),
+    "unbounded": (
+        lambda: osilp.plot_rows(half_line()),
+        "The index u in [0, inf) is unbounded; give grid=[...] with the points to look at.",
     ),
     "one name": (
         lambda: osilp.plot_rows(tent(), families="cover"),

@@ -111,18 +111,18 @@ def test_uniform_draws_lie_in_the_set():
         (
             lambda: scenario.Scenarios(5, lambda rng, count: np.ones((count, 2))).on(Domain.box(u=(0, 1))),
             errors.GridError,
-            "Scenarios(5, seed=0, draw=<lambda>): draw(rng, count) must give 5 rows of 1 numbers in u in [0, 1] (got shape (5, 2)).",
+            "Scenarios(5, draw=<lambda>): draw(rng, count) must give 5 rows of 1 numbers in u in [0, 1] (got shape (5, 2)).",
         ),
         (
             lambda: scenario.Scenarios(5, lambda rng, count: np.full(count, 2.0)).on(Domain.box(u=(0, 1))),
             errors.GridError,
-            "Scenarios(5, seed=0, draw=<lambda>): draw(rng, count) must give 5 rows of 1 numbers in u in [0, 1] (got shape (5,), with points "
+            "Scenarios(5, draw=<lambda>): draw(rng, count) must give 5 rows of 1 numbers in u in [0, 1] (got shape (5,), with points "
             "outside).",
         ),
         (
             lambda: scenario.Scenarios(5).on(Domain.box(u=(0, np.inf))),
             errors.GridError,
-            "Scenarios(5, seed=0) on u in [0, inf): nothing is uniform on an unbounded set; give draw=...",
+            "Scenarios(5) on u in [0, inf): nothing is uniform on an unbounded set; give draw=...",
         ),
     ],
 )

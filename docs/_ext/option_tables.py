@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,8 @@ def _table(rows: list[tuple[str, str, str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", r"\|").replace("``", "`").replace("\n", " ")
+    plain = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text)
+    return plain.replace("|", r"\|").replace("``", "`").replace("\n", " ")
 
 
 def _described(thing: Callable[..., Any]) -> Iterator[tuple[str, str, str]]:
@@ -97,7 +99,12 @@ def _described(thing: Callable[..., Any]) -> Iterator[tuple[str, str, str]]:
         for name in entry.name.split(","):
             documented[name.strip().lstrip("*")] = f"{kind}{text}".strip()
     if "kwds" in defaults:  # a component of Pyomo, whose class hands everything on
-        defaults = dict.fromkeys(documented, "")
+        own = inspect.signature(thing.__init__).parameters
+        known = {name: own[name].default for name in documented if name in own}
+        defaults = {
+            name: "" if known.get(name, inspect.Parameter.empty) is inspect.Parameter.empty else repr(known[name])
+            for name in documented
+        }
     for name, default in defaults.items():
         if name not in documented:
             raise ValueError(f"{thing.__qualname__}: its docstring has no parameter '{name}'.")

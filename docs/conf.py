@@ -7,6 +7,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+import numpydoc.xref  # noqa: E402
+
 import osilp_pyomo  # noqa: E402
 
 project = "osilp_pyomo"
@@ -45,7 +47,21 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+# Types of parameters link to where they are described, those of Pyomo into its documentation.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+# Those of Python itself would need an inventory that only the network has.
+numpydoc.xref.DEFAULT_LINKS.clear()
+numpydoc_xref_aliases = {
+    "ConcreteModel": "pyomo.core.base.PyomoModel.ConcreteModel",
+    "ContinuousSet": "pyomo.dae.contset.ContinuousSet",
+    "Set": "pyomo.core.base.set.Set",
+    "OnlineProgram": "osilp_pyomo.OnlineProgram",
+    "Policy": "osilp_pyomo.Policy",
+    "Result": "osilp_pyomo.Result",
+    "Study": "osilp_pyomo.Study",
+    "Chunks": "osilp_pyomo.Chunks",
+}
 
 # As in pyproject.toml; examples know the names of their own module, of which these are all that they use.
 doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -6,15 +6,13 @@ import time
 from numbers import Real
 from typing import Any
 
-import pyomo.environ as pyo
-
 from osilp_pyomo.assembly import result_of
-from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.errors import OptionError
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.methods import by_counterpart, by_exchange, by_grid, by_projection
 from osilp_pyomo.progress import IterationReporter
 from osilp_pyomo.results import Result
-from osilp_pyomo.tracing import trace_model
+from osilp_pyomo.tracing import refuse_no_model, trace_model
 from osilp_pyomo.wide_model import AUTO, DUAL, check_solver
 
 METHODS = ("exchange", "counterpart", "discretized", "projected")
@@ -101,10 +99,7 @@ def solve(
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
     if grid is not None and method in ("exchange", "counterpart"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
-    if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
-        raise ModelError(f"solve: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
-    if not model.is_constructed():
-        raise ModelError("solve: the model is abstract; call model.create_instance() and solve the instance.")
+    refuse_no_model(model, "solve")
     traced = trace_model(model)
     with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)

@@ -16,7 +16,7 @@ from osilp_pyomo.grids import Grid, Midpoint, Points
 from osilp_pyomo.problem import Family, excess_of
 from osilp_pyomo.results import Result
 from osilp_pyomo.row_displays import RowsDisplay
-from osilp_pyomo.tracing import TracedModel, trace_families
+from osilp_pyomo.tracing import TracedModel, refuse_no_model, trace_families
 
 # Points along an interval, its ends among them, and along each side of a plane.
 _ALONG, _ASIDE = 801, 100
@@ -111,6 +111,7 @@ def plot_rows(
 def _frames(
     model: Any, result: Result | None, grid: Any, families: Sequence[Any] | None
 ) -> list[tuple[Family, pd.DataFrame]]:
+    refuse_no_model(model, "evaluate")
     every = list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))
     if not every:
         raise DataError("The model has no SemiInfiniteConstraint, so that there are no rows to look at.")

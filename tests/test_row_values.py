@@ -154,6 +154,10 @@ REFUSED = {
         lambda: osilp.plot_rows(pyo.ConcreteModel()),
         "The model has no SemiInfiniteConstraint, so that there are no rows to look at.",
     ),
+    "no model": (
+        lambda: osilp.plot_rows("m"),
+        "evaluate: expected a Pyomo model or one of its blocks (got str).",
+    ),
     "no name": (
         lambda: osilp.evaluate_rows(tent(), families=[]),
         "families= must be a list of constraints or of their names (got []).",

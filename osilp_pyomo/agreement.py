@@ -12,6 +12,7 @@ from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from scipy.stats import qmc
 
 from osilp_pyomo.affine import AffineTrace, affine_trace
+from osilp_pyomo.bodies import Body
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
@@ -115,10 +116,19 @@ def warn_of_change(data: SemiInfiniteConstraintData) -> None:
     )
 
 
+def _generic_vector(body: Body) -> FloatArray:
+    """A vector of a set with as few zeros as it has, for where an entry is zero its coefficients do not show."""
+    cloud = body.cloud(8, seed=20260)
+    if body.convex:
+        # A mixture of all of them: an extreme point may be the origin.
+        return np.random.default_rng(20260).dirichlet(np.ones(len(cloud))) @ cloud
+    return cloud[np.argmax(np.count_nonzero(cloud, axis=1))]
+
+
 def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: Domain) -> bool:
     """Whether a rule called with numbers gives the row of its trace at some vector of the set."""
     assert domain.body is not None
-    point = domain.body.cloud(8, seed=20260)[-1]
+    point = _generic_vector(domain.body)
     try:
         relation = data.at(*map(float, point))
     except OsilpError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from osilp_pyomo.batches import Evaluator
 from osilp_pyomo.curves import CurveStack
@@ -16,6 +17,7 @@ from osilp_pyomo.templates import Arrivals
 
 # Data read from a file in single precision are still the same, and so are sums in another order.
 _SAME = 1e-6
+_OTHER_DATA = "one of as many arrivals as the run met, but with other data"
 # More columns than these are mixed at random into so many.
 _COLUMNS = 20
 
@@ -26,33 +28,38 @@ class Identity:
 
     ``moments`` are the sums of products of any two columns of the data, each divided by its largest entry in
     ``scales``, with a column of ones: they do not depend on the order of the arrivals, but on which numbers belong to
-    the same one. ``limits`` are right-hand sides at a few points.
+    the same one. ``limits`` are right-hand sides at a few points, ``formulas`` the rest of the model as texts.
     """
 
     count: int
+    formulas: tuple[str, ...]
     limits: FloatArray
     scales: FloatArray | None = None
     moments: FloatArray | None = None
 
     def difference(self, other: Identity) -> str | None:
         """In which way another problem is not this one, as far as both tell; None if it is the same."""
+        if self.formulas != other.formulas:
+            return "one with other formulas or bounds than those of the run"
         if self.count != other.count:
-            return f"{other.count} arrivals, and the run met {self.count}"
+            return f"one of {other.count} arrivals, and the run met {self.count}"
         if self.limits.shape != other.limits.shape or not _alike(self.limits, other.limits):
-            return "other limits than those of the run"
+            return "one with other limits than those of the run"
         if self.scales is None or other.scales is None or self.moments is None or other.moments is None:
             return None
         if self.scales.shape != other.scales.shape or not _alike(self.scales, other.scales):
-            return "as many arrivals as the run met, but with other data"
+            return _OTHER_DATA
         apart = np.abs(self.moments - other.moments)
-        return "as many arrivals as the run met, but with other data" if np.any(apart > _SAME * self.count) else None
+        return _OTHER_DATA if np.any(apart > _SAME * self.count) else None
 
 
 def identity_of(evaluator: Evaluator, arrivals: Arrivals | int) -> Identity:
     """The identity of a problem, from its arrivals or from how many there are."""
-    limits = _limits(evaluator)
+    template = evaluator.template
+    formulas = tuple(f"{name}: {text}" for name, text in sorted(template.texts.items()) if " limit " not in name)
+    known = (("maximize" if template.maximize else "minimize", *formulas), _limits(evaluator))
     if isinstance(arrivals, int):
-        return Identity(arrivals, limits)
+        return Identity(arrivals, *known)
     columns: list[FloatArray] = []
     for value in arrivals.values:
         columns += value.sums() if isinstance(value, CurveStack) else [value]
@@ -63,7 +70,9 @@ def identity_of(evaluator: Evaluator, arrivals: Arrivals | int) -> Identity:
         mixing = np.random.default_rng(0).normal(size=(data.shape[1], _COLUMNS)) / np.sqrt(data.shape[1])
         data = data @ mixing
     data = np.column_stack([np.ones(len(data)), data])
-    return Identity(len(arrivals), limits, scales, data.T @ data)
+    # A product this thin is slower in several threads.
+    with threadpool_limits(1, user_api="blas"):
+        return Identity(len(arrivals), *known, scales, data.T @ data)
 
 
 def _limits(evaluator: Evaluator) -> FloatArray:

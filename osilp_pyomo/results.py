@@ -277,7 +277,7 @@ class Result:
         if self.answer is None:
             return False
         ended = self.status in ("optimal", "inaccurate") or self.certified
-        return ended and (self.method in ("exchange", "counterpart") or not self.answer.audit.families)
+        return ended and (self.method in ("exchange", "counterpart") or self.certified)
 
     @property
     def certified(self) -> bool:
@@ -373,7 +373,7 @@ class Result:
         side = "above" if self.sense == "maximize" else "below"
         if not self.answer.audit.families:
             return "  bound      the objective: there are no semi-infinite rows"
-        if self.method in ("discretized", "projected"):
+        if self.method in ("discretized", "projected") and not self._reached:
             where = "at the grid points" if self.method == "discretized" else "against the test functions"
             return f"  bound      the optimum is not {side} {self.bound:.10g}; the rows hold {where} only"
         if not self._reached:

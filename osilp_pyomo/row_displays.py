@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.drawing import name_of, new_figure
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.prices import Price
@@ -17,8 +18,6 @@ from osilp_pyomo.prices import Price
 MOST_PANELS = 12
 # A violation below this share of the row's size there, or this one of its size anywhere, is not worth a word.
 _ROUNDING, _LEAST = 1e-9, 1e-13
-# Points that are farther apart than so many times what is usual have a hole between them.
-_HOLE = 5
 _BODY, _LIMIT, _PRICE = "#0072B2", "#000000", "#D55E00"
 
 
@@ -38,6 +37,8 @@ class RowsDisplay:
         Names of the index for each family.
     prices : dict, optional
         The price of each family.
+    inside : dict, optional
+        For families with ``where=``, a function that tells which points (m, d) it leaves.
 
     Examples
     --------
@@ -51,6 +52,7 @@ class RowsDisplay:
     frame: pd.DataFrame
     axes: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price] = field(default_factory=dict)
+    inside: Mapping[str, Callable[[FloatArray], Any]] = field(default_factory=dict)
 
     @property
     def height(self) -> float:
@@ -91,7 +93,7 @@ class RowsDisplay:
     def _curve(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         (index,) = self.axes[family]
         title = self._title(family, rows)
-        rows = _with_holes(rows.sort_values(index), index)
+        rows = _with_holes(rows.sort_values(index), index, self.inside.get(family))
         price = self.prices.get(family)
         heights = [1.0] if price is None else [2.4, 1.0]
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -156,15 +158,14 @@ class RowsDisplay:
         ax.grid(alpha=0.3)
 
 
-def _with_holes(rows: pd.DataFrame, index: str) -> pd.DataFrame:
+def _with_holes(rows: pd.DataFrame, index: str, inside: Callable[[FloatArray], Any] | None) -> pd.DataFrame:
     """Rows in order, with an empty one wherever ``where=`` leaves a hole, so that no line crosses it."""
     at = rows[index].to_numpy()
-    if len(at) < 3:
+    if inside is None or len(at) < 2:
         return rows
-    apart = np.diff(at)
-    holes = np.flatnonzero(apart > _HOLE * np.median(apart))
-    empty = pd.DataFrame({index: (at[holes] + at[holes + 1]) / 2})
-    return pd.concat([rows.drop(columns="family"), empty]).sort_values(index) if len(holes) else rows
+    between = (at[1:] + at[:-1]) / 2
+    empty = pd.DataFrame({index: between[~np.asarray(inside(between[:, None]), dtype=bool)]})
+    return pd.concat([rows.drop(columns="family"), empty]).sort_values(index) if len(empty) else rows
 
 
 def _room(rows: pd.DataFrame) -> Any:

@@ -20,6 +20,8 @@ from osilp_pyomo.tracing import TracedModel, refuse_no_model, trace_families
 
 # Points along an interval, its ends among them, and along each side of a plane.
 _ALONG, _ASIDE = 801, 100
+# Vectors of an uncertainty set: half of them extreme, half inside.
+_INSIDE = 1024
 _COLUMNS = ("family", "lower", "body", "upper", "violation")
 
 
@@ -38,8 +40,8 @@ def evaluate_rows(
     result : Result, optional
         Whose values to use; those in the model's variables if not given.
     grid : Grid, array of points, or {component: grid}, optional
-        Where; 801 points of an interval with its ends, 100 times 100 of a plane, and a few thousand in more dimensions,
-        if not given. An unbounded index needs it.
+        Where, if not at 801 points of an interval, its ends and knots; 100 times 100 of a plane; a few thousand in more
+        dimensions; some thousand vectors of an uncertainty set. An unbounded index needs it.
     families : list, optional
         Constraints, or some families of them, by component or by name; all if not given.
 
@@ -105,6 +107,7 @@ def plot_rows(
         pd.concat([frame for _, frame in found], ignore_index=True),
         {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
+        {family.name: family.domain.inside for family, _ in found if family.domain.inside is not None},
     ).plot()
 
 
@@ -112,6 +115,8 @@ def _frames(
     model: Any, result: Result | None, grid: Any, families: Sequence[Any] | None
 ) -> list[tuple[Family, pd.DataFrame]]:
     refuse_no_model(model, "evaluate")
+    if result is not None and not isinstance(result, Result):
+        raise OptionError(f"evaluate: result must be what solve gives back (got {type(result).__name__}).")
     every = list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))
     if not every:
         raise DataError("The model has no SemiInfiniteConstraint, so that there are no rows to look at.")
@@ -143,12 +148,15 @@ def _along(domain: Domain) -> Grid:
     """The points of a picture: those of an interval with its ends, knots and kinks, or a lattice of a plane."""
     if not domain.bounded:
         raise GridError(f"The index {domain} is unbounded; give grid=[...] with the points to look at.")
-    if domain.dimension > 2 or domain.body is not None:
+    if domain.body is not None:
+        return Points(domain.body.filled(_INSIDE))
+    if domain.dimension > 2:
         return default_grid(domain)
     if domain.dimension == 2:
         return Midpoint(_ASIDE)
-    even = np.linspace(domain.lower[0], domain.upper[0], _ALONG)
-    return Points(np.unique(np.concatenate([even, *domain.marks])))
+    low, high = domain.lower[0], domain.upper[0]
+    marks = domain.marks[0]
+    return Points(np.unique(np.concatenate([np.linspace(low, high, _ALONG), marks[(marks >= low) & (marks <= high)]])))
 
 
 def _values(model: Any, traced: TracedModel, result: Result | None) -> FloatArray:

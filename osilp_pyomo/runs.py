@@ -206,10 +206,15 @@ class RunSummary:
                 f"{type(benchmark).__name__})."
             )
         self._refuse_other_problem(benchmark)
+        if benchmark.answer is None:
+            raise OptionError(f"regret: the benchmark has no value, for it ended with status '{benchmark.status}'.")
         sign = 1.0 if self.sense == "maximize" else -1.0
         value = sign * (benchmark.objective - self.objective)
         size = abs(benchmark.objective)
-        return Regret(value, value / size if size > 0 else np.nan, BENCHMARKS[benchmark.method])
+        name = BENCHMARKS[benchmark.method]
+        if benchmark.status != "optimal":
+            name += f", which ended with status '{benchmark.status}' and is no optimum"
+        return Regret(value, value / size if size > 0 else np.nan, name)
 
     def _identity(self) -> Identity:
         """Which problem was run."""
@@ -222,7 +227,7 @@ class RunSummary:
         difference = self._identity().difference(benchmark.solved_for)
         if difference is not None:
             raise OptionError(
-                f"regret: the benchmark is the optimum of another problem: {difference}. Use "
+                f"regret: the benchmark is the optimum of another problem, {difference}. Use "
                 "program.solve_offline(data) with the data of the run."
             )
 

@@ -471,8 +471,22 @@ def test_rescaled_keeps_the_budget_of_an_arrival():
     assert twice.solve_offline(data).objective == pytest.approx(2 * PROGRAM.solve_offline().objective, rel=1e-6)
 
 
-def packing_program(**options):
+def wider(m):
+    m.x.setub(2)
+
+
+def cheaper(m):
+    m.reward.set_value(10 * m.reward.expr)
+
+
+def less(m):
+    m.reward.sense = pyo.minimize
+
+
+def packing_program(change=None, **options):
     m = packing()
+    if change is not None:
+        change(m)
     return osilp.compile_online(m, stages=m.T, **options)
 
 
@@ -485,20 +499,23 @@ def test_a_regret_needs_the_optimum_of_the_same_problem():
         assert program.replay(osilp.Greedy(), own).regret(best).value > 0
     shuffled = data.assign(value=data["value"].sample(frac=1, random_state=4).to_numpy())
     for other, text in (
-        (data.head(10), "40 arrivals, and the run met 10"),
-        (data.assign(value=1 - data["value"]), "as many arrivals as the run met, but with other data"),
-        (shuffled, "as many arrivals as the run met, but with other data"),
+        (data.head(10), "one of 40 arrivals, and the run met 10"),
+        (data.assign(value=1 - data["value"]), "one of as many arrivals as the run met, but with other data"),
+        (shuffled, "one of as many arrivals as the run met, but with other data"),
     ):
         run = program.replay(osilp.Greedy(), other)
         with pytest.raises(OptionError) as caught:
             run.regret(best)
         assert str(caught.value) == (
-            f"regret: the benchmark is the optimum of another problem: {text}. Use program.solve_offline(data) with the "
+            f"regret: the benchmark is the optimum of another problem, {text}. Use program.solve_offline(data) with the "
             "data of the run."
         )
     run = program.replay(osilp.Greedy())
     with pytest.raises(OptionError, match="other limits than those of the run"):
         run.regret(program.rescaled(80).rescaled(40, "total").solve_offline(data))
+    for change in (wider, cheaper, less):
+        with pytest.raises(OptionError, match="one with other formulas or bounds than those of the run"):
+            run.regret(packing_program(change).solve_offline())
     # Another grid is another way to see the same problem.
     assert run.regret(program.regridded(osilp.Midpoint(77)).solve_offline()).value > 0
 
@@ -526,9 +543,25 @@ def test_a_regret_knows_curves():
     program = osilp.compile_online(m, stages=m.T)
     best = program.solve_offline()
     assert program.replay(osilp.Greedy()).regret(best).value >= 0
-    other = program.replay(osilp.Greedy(), pd.DataFrame(index=range(6)), profiles={"use": np.full((6, 3), 0.3)})
-    with pytest.raises(OptionError, match="but with other data"):
-        other.regret(best)
+    curves = np.array([[1.0, t, 2.0] for t in m.T])
+    for other in (np.full((6, 3), 0.3), curves[:, ::-1], np.roll(curves, 1, axis=1)):
+        run = program.replay(osilp.Greedy(), pd.DataFrame(index=range(6)), profiles={"use": other})
+        with pytest.raises(OptionError, match="but with other data"):
+            run.regret(best)
+
+
+def test_a_regret_says_what_its_benchmark_is_not():
+    m = packing()
+    program = osilp.compile_online(m, stages=m.T)
+    run = program.replay(osilp.Greedy())
+    stopped = osilp.solve(m, iteration_limit=1)
+    assert str(run.regret(stopped)).endswith(
+        "against R*_T (exact over the continuum), which ended with status 'iteration_limit' and is no optimum"
+    )
+    m.much = pyo.Constraint(expr=sum(m.x[t] for t in m.T) >= 40)
+    with pytest.raises(OptionError) as caught:
+        run.regret(osilp.solve(m))
+    assert str(caught.value) == "regret: the benchmark has no value, for it ended with status 'infeasible'."
 
 
 def test_what_cannot_have_been_done_is_refused():

@@ -310,6 +310,18 @@ def test_a_bound_is_no_bracket():
         assert str(result).splitlines()[2] == f"  bound      the optimum is {text}"
 
 
+def test_a_discretized_answer_that_violates_nothing_is_an_optimum():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var()
+    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * (1 + u) <= 2)
+    result = osilp.solve(m, method="discretized", grid=[0, 0.5, 1])
+    assert result.certified
+    assert result.bracket == (1.0, 1.0)
+    assert str(result).splitlines()[2] == "  bracket    [1, 1], gap 0; feasible values"
+
+
 def test_without_an_answer_it_says_why():
     m = tent()
     m.much = pyo.Constraint(expr=m.x >= 3)

@@ -20,7 +20,7 @@ def test_the_example_prints_what_stands_below_it(tmp_path, monkeypatch):
 
 def test_the_comparison_sees_other_numbers():
     """It is no comparison that anything passes."""
-    assert pages.same("took 0.31 s, gap 1e-9, value 2.5\n", "took 0.30 s, gap 0, value 2.5\n")
+    assert pages.same("took 0.31 s, gap 1e-09, value 2.5\n", "took 0.30 s, gap 0, value 2.5\n")
     assert not pages.same("value 2.6\n", "value 2.5\n")
     assert not pages.same("violation 0.5\n", "violation 0\n")
     assert not pages.same("violation 9e-05\n", "violation 0\n")

@@ -509,3 +509,31 @@ def test_grids_of_a_set_give_bounds_and_their_worst_row_is_found(kind):
     assert pyo.value(rows.revenue) == pytest.approx(sampled.objective, rel=1e-6)
     if sampled.objective > exact.objective + 1e-6:
         assert max(sampled.violation.values()) > 0
+
+
+ZERO_IS_A_VERTEX = {
+    "cardinality": (lambda: CardinalitySet([0] * 3, [1] * 3, 2), 6.25),
+    "box": (lambda: BoxSet([(0, 1)] * 3), 10 / 1.9),
+    "budget": (lambda: BudgetSet([[1, 1, 1]], [2]), 6.25),
+    "scenarios": (lambda: DiscreteScenarioSet([(0, 0, 0), (1, 1, 0), (0, 1, 1), (1, 0, 1)]), 6.25),
+}
+
+
+@pytest.mark.parametrize("name", ZERO_IS_A_VERTEX)
+def test_a_rule_that_has_changed_is_seen_where_zero_is_a_vertex(name):
+    """At the zero vector no uncertain coefficient shows, so that it cannot tell whether one has changed."""
+    make, known = ZERO_IS_A_VERTEX[name]
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(3), bounds=(0, 10))
+    m.gain = pyo.Objective(expr=sum(m.x[i] for i in range(3)), sense=pyo.maximize)
+    m.deviation = pyo.Param(range(3), mutable=True, initialize=0.1)
+
+    @m.SemiInfiniteConstraint(make())
+    def enough(m, xi):
+        return sum((1 + pyo.value(m.deviation[i]) * xi[i]) * m.x[i] for i in range(3)) <= 10
+
+    for i in range(3):
+        m.deviation[i] = 0.9
+    with pytest.warns(osilp.errors.ChangedRuleWarning):
+        result = osilp.solve(m)
+    assert result.objective == pytest.approx(known, rel=1e-6)

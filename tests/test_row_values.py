@@ -133,6 +133,31 @@ def test_no_line_crosses_a_hole():
     assert np.isnan(line.get_ydata()[inside]).all()
 
 
+@pytest.mark.parametrize("kind", ["previous", "nearest", "linear"])
+@pytest.mark.parametrize("knots", [[0, 0.25, 1], [-1, 0.2, 2]])
+def test_knots_at_and_beyond_the_ends(kind, knots):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(initialize=3.0)
+    m.cap = osilp.Profile(over=m.u, points=knots, initialize=[1, 2, 5], kind=kind)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= m.cap(u))
+    rows = osilp.evaluate_rows(m)
+    assert rows["upper"].tolist() == pytest.approx([m.cap(float(u)) for u in rows["u"]])
+
+
+def test_the_middle_of_an_uncertainty_set_is_looked_at():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(initialize=1.0)
+    m.row = osilp.SemiInfiniteConstraint(BoxSet([(0, 1)]), rule=lambda m, xi: 4 * xi[0] * (1 - xi[0]) * m.x <= 0.5)
+    assert osilp.evaluate_rows(m)["violation"].max() == pytest.approx(0.5, abs=1e-4)
+
+
+def test_uneven_points_are_no_holes():
+    line = osilp.plot_rows(half_line(), grid=np.geomspace(1e-3, 1e3, 60)).axes[0].get_lines()[0]
+    assert np.isfinite(line.get_ydata()).all()
+    assert len(line.get_ydata()) == 60
+
+
 def test_a_small_violation_beside_large_numbers_is_said():
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
@@ -157,6 +182,10 @@ REFUSED = {
     "no model": (
         lambda: osilp.plot_rows("m"),
         "evaluate: expected a Pyomo model or one of its blocks (got str).",
+    ),
+    "no result": (
+        lambda: osilp.evaluate_rows(tent(), "abc"),
+        "evaluate: result must be what solve gives back (got str).",
     ),
     "no name": (
         lambda: osilp.evaluate_rows(tent(), families=[]),

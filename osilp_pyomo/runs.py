@@ -208,6 +208,10 @@ class RunSummary:
         self._refuse_other_problem(benchmark)
         if benchmark.answer is None:
             raise OptionError(f"regret: the benchmark has no value, for it ended with status '{benchmark.status}'.")
+        return self.shortfall(benchmark)
+
+    def shortfall(self, benchmark: Result) -> Regret:
+        """The regret against a benchmark that is known to be of the same problem; nan where it has no value."""
         sign = 1.0 if self.sense == "maximize" else -1.0
         value = sign * (benchmark.objective - self.objective)
         size = abs(benchmark.objective)

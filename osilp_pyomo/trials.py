@@ -263,7 +263,7 @@ class _Trial:
             **self.key, "policy": entrant.name, "guard": entrant.guard, "reward": run.objective,
         }  # fmt: skip
         for name, found in optima.items():
-            regret = run.regret(found)
+            regret = run.shortfall(found)
             record[f"relative_regret_{name}"], record[f"regret_{name}"] = regret.relative, regret.value
         record.update({
             "violation": max((use.violation for use in run.uses), default=0.0),

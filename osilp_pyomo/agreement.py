@@ -16,11 +16,12 @@ from osilp_pyomo.bodies import Body
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError, warn_user
+from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family, TracedRows
 from osilp_pyomo.relations import RelationTerms, take_apart
+from osilp_pyomo.user_warnings import warn_user
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.errors import AccuracyWarning, warn_user
+from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.methods import Point, Solved
 from osilp_pyomo.problem import SemiInfiniteLP
 from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.tails import compactify
+from osilp_pyomo.user_warnings import warn_user
 
 
 def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:

@@ -16,7 +16,7 @@ from osilp_pyomo.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.batches import Batch, Evaluator
 from osilp_pyomo.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import AccuracyWarning, ModelError, warn_user
+from osilp_pyomo.errors import AccuracyWarning, ModelError
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.results import Answer, FamilyMap, Result
 from osilp_pyomo.sample_lp import peaks_of
@@ -24,6 +24,7 @@ from osilp_pyomo.search import scan_points
 from osilp_pyomo.stage_lp import DecisionNames
 from osilp_pyomo.stage_problems import StageSolver
 from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.user_warnings import warn_user
 
 # A gap, or a violation, that is told as inaccurate.
 _INACCURATE = 1e-6

@@ -28,13 +28,14 @@ from osilp_pyomo.column_blocks import Threshold, decisions
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError, warn_user
+from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError
 from osilp_pyomo.identity import identity_of
 from osilp_pyomo.pools import as_executor, mapper
 from osilp_pyomo.problem import IntArray
 from osilp_pyomo.progress import bar
 from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
+from osilp_pyomo.user_warnings import warn_user
 from osilp_pyomo.wide_lp import WideAnswer, solve_wide
 
 # Arrivals of a block whose columns are computed once more, and what they may differ by.

@@ -88,7 +88,9 @@ class RowsDisplay:
         size = np.maximum(body, np.where(np.isfinite(limit), np.abs(limit), 0.0))
         passed = violation > np.maximum(_ROUNDING * size, _LEAST * size.max())
         worst = violation.max(where=passed, initial=0.0)
-        return name_of(f"'{family}': " + (f"passed by up to {worst:.2g}" if worst > 0 else "kept at every point"))
+        return name_of(
+            f"'{family}': " + (f"passed by up to {worst:.2g}" if worst > 0 else f"kept at all {len(rows):,} points")
+        )
 
     def _curve(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         (index,) = self.axes[family]

@@ -99,7 +99,7 @@ def plot_rows(
     ...     return m.x >= 4 * u * (1 - u)
     >>> figure = osilp.plot_rows(m, osilp.solve(m))
     >>> figure.axes[0].get_title()
-    "'above': kept at every point"
+    "'above': kept at all 801 points"
     """
     found = _frames(model, result, grid, families)
     prices = {} if result is None or result.answer is None or result.answer.price is None else result.prices

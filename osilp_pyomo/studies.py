@@ -13,7 +13,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo.displays import study_figure
-from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError, warn_user
+from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
 from osilp_pyomo.executors import run_all
 from osilp_pyomo.measures import Measure, measures_for, summarize, written
 from osilp_pyomo.plans import make_plan, settings_of
@@ -34,6 +34,7 @@ from osilp_pyomo.study_files import (
     write_trial,
 )
 from osilp_pyomo.trials import FRAMES, Job, Records
+from osilp_pyomo.user_warnings import warn_user
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")

@@ -29,7 +29,7 @@ from osilp_pyomo.columns import Columns, Names
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.curved import read_curvature
 from osilp_pyomo.domains import Domain
-from osilp_pyomo.errors import ModelError, SamplingWarning, warn_user
+from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.expressions import CannotCompileError, group_terms
 from osilp_pyomo.grids import GridPoints
 from osilp_pyomo.indices import Domains
@@ -38,6 +38,7 @@ from osilp_pyomo.problem import Family, FiniteLP, Rows, SampledRows, SemiInfinit
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import RelationTerms, refuse_continuous_variables, take_apart
 from osilp_pyomo.switching import with_switch_points
+from osilp_pyomo.user_warnings import warn_user
 
 
 @dataclass(frozen=True, eq=False)

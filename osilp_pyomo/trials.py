@@ -18,13 +18,14 @@ from threadpoolctl import threadpool_limits
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.errors import DataError, OsilpError, collecting_warnings
+from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.prices import AtomicPrice, Price
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.runs import Run, violations_between
 from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.user_warnings import collecting_warnings
 
 ORDERS = ("given", "permutation", "iid")
 #: The frames that a study is made of.

@@ -56,7 +56,7 @@ def test_a_box_an_uncertainty_set_and_an_interval_in_one_frame():
     assert only.groupby("family").size().to_dict() == {"line": 801, "plane": 2}
     figure = osilp.plot_rows(m)
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
-    assert titles == ["'plane': kept at every point", "'line': passed by up to 1", "'vector': passed by up to 1"]
+    assert titles == ["'plane': kept at all 10,000 points", "'line': passed by up to 1", "'vector': passed by up to 1"]
 
 
 def test_a_picture_shows_the_price():

@@ -24,12 +24,6 @@ def study():
     )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    matplotlib.pyplot.close("all")
-
-
 @pytest.mark.parametrize("what", DISPLAYS)
 def test_each_picture_has_names_and_units_on_its_axes(study, what):
     figure = study.plot(what)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo.conflicts import Clause
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.methods import Point, Solved
 from osilp_pyomo.problem import SemiInfiniteLP
-from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.tails import compactify
 from osilp_pyomo.user_warnings import warn_user
 
@@ -33,6 +36,18 @@ def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: flo
         {family.name: family.route for family in problem.families},
         None if solved.point is None else _answer(problem, solved.point),
         dict(zip(problem.names, solved.separation, strict=False)) if method == "exchange" else {},
+        indices={family.name: family.user_domain.names for family in problem.families},
+        conflict=_conflict(solved.conflict),
+    )
+
+
+def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:
+    # Places may be numbers, tuples or nothing.
+    return pd.DataFrame(
+        {
+            name: pd.Series([getattr(clause, name) for clause in clauses], dtype=float if number else object)
+            for name, number in CONFLICT.items()
+        }
     )
 
 

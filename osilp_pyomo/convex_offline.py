@@ -263,6 +263,7 @@ def _result(
         return Result(
             method, "infeasible", "maximize" if template.maximize else "minimize", np.nan, np.nan, pd.DataFrame(), 0, 0,
             time.monotonic() - started, {family.name: "traced" for family in template.families}, None,
+            indices=template.indices,
         )  # fmt: skip
     if broken > _INACCURATE:
         status = "inaccurate"
@@ -291,7 +292,7 @@ def _result(
     return Result(
         method, status, "maximize" if template.maximize else "minimize", objective, bound, log, count,
         int(batch.usage.nbytes + rows.usage.nbytes), time.monotonic() - started,
-        {family.name: "traced" for family in template.families}, answer,
+        {family.name: "traced" for family in template.families}, answer, indices=template.indices,
     )  # fmt: skip
 
 

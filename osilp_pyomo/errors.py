@@ -370,7 +370,7 @@ class MissingPackageError(OsilpError, ImportError):
 class NoSolutionError(OsilpError, RuntimeError):
     """Values were asked of a result that has none.
 
-    Look at ``result.status`` first; an infeasible model has no values.
+    Look at ``result.status`` first; an infeasible model has no values, and ``print(result)`` says which rows conflict.
 
     Examples
     --------
@@ -386,7 +386,8 @@ class NoSolutionError(OsilpError, RuntimeError):
     >>> osilp.solve(m).values
     Traceback (most recent call last):
     ...
-    osilp_pyomo.errors.NoSolutionError: The result has no values: the exchange method ended with status 'infeasible'.
+    osilp_pyomo.errors.NoSolutionError: The result has no values: the exchange method ended with status 'infeasible';
+    result.conflict says what cannot hold together.
     """
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo.clusters import cluster_means
+from osilp_pyomo.conflicts import Clause, LabelledRows, find_conflict
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
@@ -296,8 +297,8 @@ class Exchange:
         places = rows.by_family(len(families))
         return tuple(rows.points(mine, family.domain.dimension) for mine, family in zip(places, families, strict=True))
 
-    def _blocks(self) -> list[RowBlock]:
-        """The rows that are in the LP, search by search."""
+    def _blocks(self) -> list[tuple[IntArray, RowBlock]]:
+        """The rows that are in the LP, search by search, with their places in the working set."""
         blocks = []
         places = self.working.by_family(len(self.problem.families))
         for search in self.searches:
@@ -305,7 +306,7 @@ class Exchange:
             members = np.repeat(np.arange(len(search.numbers)), [len(places[number]) for number in search.numbers])
             if len(rows):
                 dimension = search.families[0].domain.dimension
-                blocks.append(search.rows(members, self.working.points(rows, dimension)))
+                blocks.append((rows, search.rows(members, self.working.points(rows, dimension))))
         return blocks
 
     # -- endings ---------------------------------------------------------------------------------
@@ -333,6 +334,18 @@ class Exchange:
         if status == "unbounded":
             value = np.inf if self.problem.core.maximize else -np.inf
         return Outcome(status, value, value, log=tuple(self.log), memory=self._largest)
+
+    def conflict(self) -> tuple[Clause, ...]:
+        """What cannot hold together of the rows that are in the LP, after a run that found them infeasible."""
+        labelled = []
+        for places, block in self._blocks():
+            families = [self.problem.families[self.working.family[k]] for k in places]
+            points = [
+                family.user_domain.label(family.user_points(self.working.point[k][None])[0])
+                for family, k in zip(families, places, strict=True)
+            ]
+            labelled.append(LabelledRows("row", [family.name for family in families], points, block))
+        return find_conflict(self.problem.core, labelled, self._scaling, self.remaining().time_limit)
 
     def _finish(self, status: str, solution: LPSolution, found: tuple[Found, ...]) -> Outcome:
         assert solution.x is not None
@@ -385,7 +398,7 @@ class Exchange:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
-        inner = slater_point(self.problem, self.searches, self._blocks(), self._scaling, x)
+        inner = slater_point(self.problem, self.searches, [block for _, block in self._blocks()], self._scaling, x)
         moved: FloatArray | None = x
         for _ in range(_REPAIRS):
             if inner is None or moved is None or all(each.worst <= 0 for each in found):
@@ -419,7 +432,12 @@ class Exchange:
         """How the same problem without a cost ends: "optimal" if any point satisfies all rows."""
         without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
         problem = SemiInfiniteLP(without_cost, self.problem.families)
-        return Exchange(problem, self.searches, self.remaining()).run().status
+        inner = Exchange(problem, self.searches, self.remaining())
+        status = inner.run().status
+        # Where no point does, these rows tell why.
+        for number, points in enumerate(inner._points(inner.working)):
+            self.add_points(number, points)
+        return status
 
     def remaining(self) -> ExchangeOptions:
         """Options for an exchange within this one: in silence, and in the time that is left."""

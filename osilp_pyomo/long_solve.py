@@ -167,7 +167,7 @@ def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, f
 def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float) -> Result:
     return Result(
         "projected", answer.status, _sense(program), np.nan, np.nan, pd.DataFrame(), program.evaluator.resources, 0,
-        seconds, _routes(program), None,
+        seconds, _routes(program), None, indices=program.template.indices,
     )  # fmt: skip
 
 
@@ -338,7 +338,7 @@ class _Settling:
         memory = answer.gathered * (evaluator.resources + 3) * 8 * 3
         return Result(
             "projected", status, _sense(program), self.reward, bound, pd.DataFrame(), evaluator.resources, memory,
-            seconds, _routes(program), told, written=written,
+            seconds, _routes(program), told, indices=template.indices, written=written,
             solved_for=identity_of(evaluator, sum(block.arrivals for block in self.blocks)),
         )  # fmt: skip
 

@@ -46,8 +46,10 @@ def merge_equal(arrivals: Arrivals, template: StageTemplate) -> Merged:
 
 def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd.Index) -> Result:
     """The result of merged arrivals as that of all of them: equal arrivals get equal decisions."""
-    if result.answer is None or len(merged.arrivals) == len(index):
+    if len(merged.arrivals) == len(index):
         return result
+    if result.answer is None:
+        return replace(result, conflict=_share_out_conflict(result.conflict, merged, index))
     answer, which = result.answer, merged.which
     names = pd.Index(list(DecisionNames(template, index)), dtype=object, name="variable")
     rows = pd.Index(
@@ -68,3 +70,18 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
         costs = pd.Series(spread(costs.to_numpy()), index=names, name="rc")
     values = pd.Series(spread(shares), index=names, name="value")
     return replace(result, answer=replace(answer, values=values, duals=duals, reduced_costs=costs))
+
+
+def _share_out_conflict(conflict: pd.DataFrame, merged: Merged, index: pd.Index) -> pd.DataFrame:
+    """Limits of one of several equal arrivals as those of each."""
+    place = {str(label): k for k, label in enumerate(merged.arrivals.index)}
+    parts = []
+    for clause in conflict.to_dict("records"):
+        what, at, label = clause["name"].rpartition(" @ ")
+        stage = place[label] if at else None
+        if stage is None:
+            parts.append(clause)
+            continue
+        limit = clause["limit"] / merged.counts[stage]
+        parts += [{**clause, "name": f"{what} @ {each}", "limit": limit} for each in index[merged.which == stage]]
+    return pd.DataFrame(parts, columns=conflict.columns)

@@ -13,6 +13,7 @@ from osilp_pyomo.bases import Functionals
 from osilp_pyomo.bodies import EllipsoidBody
 from osilp_pyomo.clusters import join_close
 from osilp_pyomo.cones import taken_apart
+from osilp_pyomo.conflicts import Clause
 from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
@@ -54,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """How a method ended."""
+    """How a method ended; ``conflict`` is what cannot hold together where the problem is infeasible."""
 
     status: str
     objective: float
@@ -64,6 +65,7 @@ class Solved:
     memory: int = 0
     log: tuple[dict[str, Any], ...] = ()
     separation: tuple[str, ...] = ()
+    conflict: tuple[Clause, ...] = ()
 
 
 def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
@@ -95,7 +97,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         outcome = exchange.priced(outcome)
         checked = _audit_outcome(bounded, searches, outcome)
     bound = _safe_bound(problem, outcome.bound, checked)
-    return _solved(outcome, bound, families, checked, _exchange_price)
+    return _solved(exchange, outcome, bound, families, checked, _exchange_price)
 
 
 def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[Outcome, bool]:
@@ -148,7 +150,7 @@ def by_grid(
     if outcome.x is not None:
         seen = [laid.points for laid in grids]
         checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
-    return _solved(outcome, outcome.bound, problem.families, checked, _grid_price)
+    return _solved(exchange, outcome, outcome.bound, problem.families, checked, _grid_price)
 
 
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
@@ -160,7 +162,9 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     solution = priced = model.solve()
     size = finite.lp.matrix.nnz * 12
     if solution.x is None:
-        return Solved(solution.status, solution.objective, solution.bound, None, 0, size)
+        # The rows of the counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
+        conflict = by_exchange(problem, options).conflict if solution.status == "infeasible" else ()
+        return Solved(solution.status, solution.objective, solution.bound, None, 0, size, conflict=conflict)
     if fix_integers and solution.row_duals is None:
         integers = np.flatnonzero(finite.lp.integer)
         priced = model.solve_with_fixed(integers, solution.x[integers])
@@ -193,7 +197,8 @@ def by_projection(
     solution, priced = found.solution, found.priced
     count = sum(len(part.lower) for part in rows)
     if solution.x is None:
-        return Solved(solution.status, solution.objective, solution.bound, None, count, found.memory)
+        conflict = found.conflict
+        return Solved(solution.status, solution.objective, solution.bound, None, count, found.memory, conflict=conflict)
     prices = atoms = None
     if found.duals is not None:
         prices = tuple(
@@ -212,7 +217,12 @@ def by_projection(
 
 
 def _solved(
-    outcome: Outcome, bound: float, families: tuple[Family, ...], checked: Audit | None, price_of: Any
+    exchange: Exchange,
+    outcome: Outcome,
+    bound: float,
+    families: tuple[Family, ...],
+    checked: Audit | None,
+    price_of: Any,
 ) -> Solved:
     point = None
     if outcome.x is not None and checked is not None:
@@ -221,8 +231,17 @@ def _solved(
             prices = tuple(map(price_of, families, outcome.points, outcome.duals))
         point = Point(outcome.x, checked, prices, outcome.core_duals, outcome.reduced_costs, outcome.repaired)
     count = sum(map(len, outcome.points))
+    conflict = exchange.conflict() if outcome.status == "infeasible" else ()
     return Solved(
-        outcome.status, outcome.objective, bound, point, count, outcome.memory, outcome.log, outcome.separation
+        outcome.status,
+        outcome.objective,
+        bound,
+        point,
+        count,
+        outcome.memory,
+        outcome.log,
+        outcome.separation,
+        conflict,
     )
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo.bases import Functionals
+from osilp_pyomo.conflicts import Clause, LabelledRows, find_conflict
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import BLOCK_SIZE, Family, SemiInfiniteLP, excess_of, violation_scale
+from osilp_pyomo.problem import BLOCK_SIZE, Family, RowBlock, SemiInfiniteLP, excess_of, violation_scale
 from osilp_pyomo.scaling import example_rows, examples_at, scaling_for
 from osilp_pyomo.wide_model import AUTO, lp_model
 
@@ -37,6 +38,12 @@ class ProjectedRows:
         scale = violation_scale(activity, size, self.lower, self.upper)
         return float(excess.max()), float(np.max(excess / np.maximum(scale, np.median(scale))))
 
+    def labelled(self) -> LabelledRows:
+        """The same rows with their names; a test function is called by its number."""
+        count = len(self.lower)
+        block = RowBlock(self.family.rows.columns, self.matrix, self.lower, self.upper)
+        return LabelledRows("test function", [self.family.name] * count, range(count), block)
+
 
 def project(problem: SemiInfiniteLP, functionals: Sequence[Functionals]) -> tuple[ProjectedRows, ...]:
     """Project every family on its test functions, chunk by chunk."""
@@ -54,6 +61,7 @@ class ProjectedSolution:
     priced: LPSolution
     duals: tuple[FloatArray, ...] | None
     memory: int
+    conflict: tuple[Clause, ...] = ()
 
 
 def solve_projected(
@@ -85,4 +93,7 @@ def solve_projected(
         phi = part.functionals.matrix
         held = phi.nbytes if isinstance(phi, np.ndarray) else phi.data.nbytes + phi.indices.nbytes
         memory += held + part.functionals.points.nbytes + 3 * part.matrix.nbytes
-    return ProjectedSolution(solution, priced, duals, memory)
+    conflict: tuple[Clause, ...] = ()
+    if solution.status == "infeasible":
+        conflict = find_conflict(problem.core, [part.labelled() for part in rows], scaling, time_limit)
+    return ProjectedSolution(solution, priced, duals, memory, conflict)

@@ -33,8 +33,10 @@ _WITHOUT_ANSWER = {
     "time_limit": "it was stopped before there was an answer",
     "iteration_limit": "it was stopped before there was an answer",
 }
-# Families that a print speaks of one by one.
+# Families, or parts of a conflict, that a print speaks of one by one.
 _MOST_SHOWN = 6
+# Columns of a conflict, and which of them are numbers.
+CONFLICT = {"kind": False, "name": False, "place": False, "side": False, "limit": True, "weight": True}
 
 # A relative violation that still counts as feasible, as solvers of finite LPs count it.
 FEASIBLE = 1e-6
@@ -129,6 +131,13 @@ class Result:
         For each family how exchange found its most violated row: in "closed form", by a "linear program", a "convex
         program" or "enumeration", for "concave rows" by a local search that is global, all of them exact; or by a
         "search", which sees what a scan and climbs from its peaks can see.
+    indices : dict
+        For each family the names of its index.
+    conflict : DataFrame
+        For status "infeasible": rows with where they hold, ordinary constraints and bounds that no values satisfy
+        together, in general so few that none can be left out, and the weights with which their sum contradicts itself.
+        Empty where none was found: because whole numbers make it infeasible, the LP is very large (above two million
+        coefficients), time ran out, or stages are convex or arrivals come in chunks.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
     solved_for : Identity or None
@@ -174,13 +183,16 @@ class Result:
     routes: Mapping[str, str]
     answer: Answer | None
     separation: Mapping[str, str] = field(default_factory=dict)
+    indices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    conflict: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(CONFLICT)))
     written: Path | None = None
     solved_for: Any = None
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
+            why = "; result.conflict says what cannot hold together" if len(self.conflict) else ""
             raise NoSolutionError(
-                f"The result has no {wanted}: the {self.method} method ended with status '{self.status}'."
+                f"The result has no {wanted}: the {self.method} method ended with status '{self.status}'{why}."
             )
         return self.answer
 
@@ -336,15 +348,16 @@ class Result:
         lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]
         if self.answer is None:
             moves = "grows" if self.sense == "maximize" else "falls"
-            return f"{lines[0]}; {_WITHOUT_ANSWER.get(self.status, 'there is no answer').format(moves=moves)}"
+            why = _WITHOUT_ANSWER.get(self.status, "there is no answer").format(moves=moves)
+            return "\n".join([f"{lines[0]}; {why}", *self._conflict_lines()])
         lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
         lines.append(self._bound_line())
         by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
         for name, worst in _shown(by_size):
             if worst > 0:
-                lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self._place(name)}")
+                lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self._worst_place(name)}")
             else:
-                lines.append(f"  violation  none of '{name}', which is tightest at {self._place(name)}")
+                lines.append(f"  violation  none of '{name}', which is tightest at {self._worst_place(name)}")
         lines += _others(by_size, "  violation  at most {:.2g} of {} other families", lambda item: item[1])
         if np.isfinite(self.test_violation):
             lines.append(f"             {self.test_violation:.2g} against the test functions")
@@ -386,13 +399,30 @@ class Result:
             how = "not certified, for no point with room in every row is known"
         return f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}"
 
-    def _place(self, family: str) -> str:
-        """Where a family is most violated, or tightest, with the names of its index."""
+    def _conflict_lines(self) -> list[str]:
+        """What cannot hold together, rows before bounds."""
+        told = []
+        for kind, name, place, side, limit, _ in self.conflict.itertuples(index=False):
+            called = f"bound of {name}" if kind == "bound" else f"'{name}'"
+            if kind == "row":
+                called += f" at {self._place(name, place)}"
+            elif kind == "test function":
+                called += f" against test function {place}"
+            told.append(f"             {called}, {side} {limit:.6g}")
+        if not told:
+            return []
+        rest = len(told) - len(_shown(told))
+        more = [f"             and {rest} more, in result.conflict"] if rest else []
+        return ["  conflict   these cannot hold together:", *_shown(told), *more]
+
+    def _worst_place(self, family: str) -> str:
+        """Where a family is most violated, or tightest."""
         assert self.answer is not None
-        place = _short(self.answer.worst_index[family])
-        if self.answer.price is None:
-            return place
-        names = self.answer.price[family].domain.names
+        return self._place(family, self.answer.worst_index[family])
+
+    def _place(self, family: str, index: Any) -> str:
+        """A point with the names of the family's index."""
+        names, place = self.indices[family], _short(index)
         if len(names) == 1:
             return f"{names[0]} = {place}"
         # The entries of a vector are called xi[0], xi[1], ...

@@ -314,6 +314,11 @@ class StageTemplate:
         upper = [np.inf if terms is None else _constant(terms) for terms in self.upper]
         return all(low == 0 for low in lower) and all(high is not None and high >= 1 for high in upper)
 
+    @property
+    def indices(self) -> dict[str, tuple[str, ...]]:
+        """For each family the names of its index."""
+        return {family.name: family.domain.names for family in self.families}
+
     def data_names(self, term: Term) -> tuple[str | None, ...]:
         """How the numbers in a term's slots are called; None for curves and hidden constants."""
         names: list[str | None] = []

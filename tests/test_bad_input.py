@@ -342,7 +342,10 @@ def test_results_without_values():
     assert m.x.value == 1.0
     with pytest.raises(errors.NoSolutionError) as error:
         _ = result.values
-    assert str(error.value) == "The result has no values: the exchange method ended with status 'infeasible'."
+    assert str(error.value) == (
+        "The result has no values: the exchange method ended with status 'infeasible'; result.conflict says what cannot "
+        "hold together."
+    )
 
 
 def test_every_error_is_in_the_tree():

@@ -127,6 +127,10 @@ def test_a_model_that_has_no_answer_ends_with_3(tmp_path):
     done = run("solve", "never.py", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stdout.startswith("exchange: infeasible")
+    assert "'c' at u = 1, at least 3\n             bound of x, at most 1\n" in done.stdout
+    done = run("solve", "never.py", "--json", cwd=tmp_path)
+    assert done.returncode == 3
+    assert [part["name"] for part in json.loads(done.stdout)["conflict"]] == ["c", "x"]
 
 
 def test_compare_a_file_in_processes_with_its_own_sampler_and_policy(folder):

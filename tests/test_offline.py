@@ -322,11 +322,18 @@ def test_a_discretized_answer_that_violates_nothing_is_an_optimum():
     assert str(result).splitlines()[2] == "  bracket    [1, 1], gap 0; feasible values"
 
 
+def test_the_index_is_named_beside_integers_too():
+    m = tent()
+    m.n = pyo.Var(domain=pyo.Integers, bounds=(0, 1))
+    text = str(osilp.solve(m))
+    assert "'below', which is tightest at u = " in text
+
+
 def test_without_an_answer_it_says_why():
     m = tent()
     m.much = pyo.Constraint(expr=m.x >= 3)
     text = str(osilp.solve(m))
-    assert text.endswith(" s; no values satisfy all rows, ordinary constraints and bounds together")
+    assert text.splitlines()[0].endswith(" s; no values satisfy all rows, ordinary constraints and bounds together")
     assert osilp.solve(m).bracket == (-np.inf, np.inf)
     m.much.deactivate()
     m.below.deactivate()

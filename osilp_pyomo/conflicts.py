@@ -1,0 +1,172 @@
+"""Conflicts: rows and bounds that no values satisfy together, where a problem is infeasible.
+
+By Farkas' lemma an infeasible system of linear inequalities has a combination that contradicts itself: weights >= 0
+with which the sum of the rows asks for more than the bounds allow. The weights are the prices of the LP that relaxes
+all rows by one common share of their sizes, as little as possible. Those of a basic solution belong to a system of
+which nothing can be left out (Gleeson and Ryan, 1990), which is what one wants to read. The contradiction is checked
+in plain sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.feasibility import row_size
+from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.problem import FiniteLP, IntArray, RowBlock
+from osilp_pyomo.scaling import Scaling
+
+# Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.
+_ROUNDING = 1e-9
+# Coefficients of an LP that is solved for nothing but an explanation.
+_MOST_COEFFICIENTS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One of the things that conflict.
+
+    ``kind`` is "row" (a semi-infinite one, ``place`` where), "test function" (``place`` which), "constraint" or
+    "bound"; ``side`` is "at most" or "at least"; ``weight`` is what it is multiplied with in the contradiction.
+    """
+
+    kind: str
+    name: str
+    place: Any
+    side: str
+    limit: float
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows with what an explanation calls them: a kind for all, a name and a place for each."""
+
+    kind: str
+    names: Sequence[str]
+    places: Sequence[Any]
+    rows: RowBlock
+
+
+def find_conflict(
+    core: FiniteLP, families: Sequence[LabelledRows], scaling: Scaling, time_limit: float | None = None
+) -> tuple[Clause, ...]:
+    """What conflicts among ordinary rows, bounds, and rows of families, integers taken as fractions; empty if unknown.
+
+    Nothing is found where fractions satisfy all, the LP is very large, or time runs out.
+    """
+    crossed = np.flatnonzero(core.column_lower > core.column_upper)
+    if len(crossed):
+        return _bound_clauses(core, crossed[[0, 0]], np.array([-1.0, 1.0]))
+    columns = core.columns
+    system = _System(
+        sparse.csr_array(sparse.vstack([core.matrix, *(_spread(part.rows, columns) for part in families)])),
+        np.concatenate([core.row_lower, *(part.rows.lower for part in families)]),
+        np.concatenate([core.row_upper, *(part.rows.upper for part in families)]),
+    )
+    if system.matrix.nnz > _MOST_COEFFICIENTS:
+        return ()
+    weights = _weights(core, system, scaling, time_limit)
+    if weights is None:
+        return ()
+    contradicted = _contradiction(core, system, weights)
+    if contradicted is None:
+        return ()
+    kinds = ["constraint"] * len(core.row_lower) + [part.kind for part in families for _ in part.names]
+    names = [*core.row_names, *(name for part in families for name in part.names)]
+    places = [None] * len(core.row_lower) + [place for part in families for place in part.places]
+    clauses = []
+    for row in np.flatnonzero(weights):
+        upper = weights[row] > 0
+        limit = (system.upper if upper else system.lower)[row]
+        clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row]))
+    used = np.flatnonzero(contradicted)
+    return (*clauses, *_bound_clauses(core, used, contradicted[used]))
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """All rows: ``lower <= matrix @ x <= upper``."""
+
+    matrix: Any  # scipy.sparse.csr_array
+    lower: FloatArray
+    upper: FloatArray
+
+
+def _weights(core: FiniteLP, system: _System, scaling: Scaling, time_limit: float | None) -> FloatArray | None:
+    """A weight for each row, positive for its upper, negative for its lower limit; None where all can be satisfied."""
+    largest = abs(system.matrix).max(axis=1).toarray().ravel() if system.matrix.nnz else np.zeros(len(system.lower))
+    size = row_size(system.lower, system.upper, largest)
+    above, below = np.flatnonzero(np.isfinite(system.upper)), np.flatnonzero(np.isfinite(system.lower))
+    sides = sparse.vstack([system.matrix[above], -system.matrix[below]])
+    limits = np.concatenate([system.upper[above], -system.lower[below]])
+    relaxed = sparse.csr_array(sparse.hstack([sides, -size[np.concatenate([above, below])][:, None]]))
+    columns = core.columns
+    lp = FiniteLP(
+        False,
+        np.append(np.zeros(columns), 1.0),
+        0.0,
+        np.append(core.column_lower, 0.0),
+        np.append(core.column_upper, np.inf),
+        np.zeros(columns + 1, dtype=bool),
+        relaxed,
+        np.full(len(limits), -np.inf),
+        limits,
+        [],
+        [],
+    )
+    model = HighsModel(lp, scaling.with_column())
+    if time_limit is not None:
+        model.limit_time(time_limit)
+    solution = model.solve()
+    if solution.status != "optimal" or solution.row_duals is None:
+        return None
+    duals = np.maximum(-solution.row_duals, 0.0)
+    weights = np.zeros(len(size))
+    np.add.at(weights, above, duals[: len(above)])
+    np.subtract.at(weights, below, duals[len(above) :])
+    shares = np.abs(weights) * size
+    weights[shares <= _ROUNDING * shares.max(initial=0.0)] = 0.0
+    return weights if weights.any() else None
+
+
+def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray | None:
+    """Check that no x within the bounds satisfies the weighted sum of the rows; the weights of the bounds it takes.
+
+    They are positive for upper and negative for lower bounds, and with them the sum of all columns is zero.
+    """
+    total = weights @ system.matrix
+    total[np.abs(total) <= _ROUNDING * (np.abs(weights) @ abs(system.matrix))] = 0.0
+    used = np.flatnonzero(weights)
+    limits = weights[used] * np.where(weights[used] > 0, system.upper[used], system.lower[used])
+    columns = np.flatnonzero(total)
+    # The least that the sum can be is at these bounds.
+    bounds = total[columns] * np.where(total[columns] > 0, core.column_lower[columns], core.column_upper[columns])
+    if not np.all(np.isfinite(bounds)):
+        return None
+    terms = np.concatenate([bounds, -limits])
+    return -total if terms.sum() > _ROUNDING * np.abs(terms).sum() else None
+
+
+def _bound_clauses(core: FiniteLP, columns: IntArray, weights: FloatArray) -> tuple[Clause, ...]:
+    clauses = []
+    for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
+        limit = (core.column_upper if weight > 0 else core.column_lower)[column]
+        clauses.append(_clause("bound", core.column_names[column], None, weight > 0, limit, weight))
+    return tuple(clauses)
+
+
+def _clause(kind: str, name: str, place: Any, upper: bool, limit: float, weight: float) -> Clause:
+    return Clause(kind, name, place, "at most" if upper else "at least", float(limit), abs(float(weight)))
+
+
+def _spread(block: RowBlock, columns: int) -> Any:
+    """A block's rows over all columns."""
+    rows, places = np.nonzero(block.matrix)
+    return sparse.csr_array((block.matrix[rows, places], (rows, block.columns[places])), shape=(len(block), columns))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from figures import Figure, in_fresh_process, markdown, shown
 
-SUITES = ("offline", "online", "regret", "robust", "scale")
+SUITES = ("offline", "online", "regret", "corrections", "robust", "scale")
 
 
 def run(suite: str, quick: bool) -> list[Figure]:
@@ -55,7 +55,8 @@ def page(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str], abo
         "\n\nRegret: game P is held to averages and compared with R*_Phi, game F keeps every row and is compared with "
         "R*_T; m = 2,000 rows, means over 8 seeds. Inputs as in the paper: normal has a support of 100 columns, normal "
         "fresh draws every column anew, permutation has five groups in random order, smooth has columns smooth along "
-        "the index. 'entropy' and 'remaining' are the arguments of MirrorDescent."
+        "the index. 'entropy' and 'remaining' are the arguments of MirrorDescent. Corrections: game P on normal input, "
+        "T = 5,000, each correction to the paper taken back alone."
     )
     if quick:
         paragraph += " Sizes are smaller and turns fewer than in a full run (`--quick`)."

@@ -361,13 +361,13 @@ class AccelerateThenRefine(FirstOrder):
 
     Notes
     -----
-    Departures, all measured to matter: the learner steps with the decision at its own dual, as the proof needs
-    (printed: with the decision at w_t); the ball and the orthant are projected on together, with the radius V_l;
-    eta_1 is ``mean|r| / (3 |D| rms|C - D|)``, the proof's eps_0 / (3 (C + D)^2) in sizes that are seen, and 1/3 with
+    Departures: the learner steps with the decision at its own dual, as the proof needs (printed: with the decision at
+    w_t); the ball and the orthant are projected on together, with the radius V_l; eta_1 is
+    ``mean|r| / (3 |D| rms|C - D|)``, the proof's eps_0 / (3 (C + D)^2) in sizes that are seen, and 1/3 with
     scale="paper"; a level's average is that of the points after its steps (printed: before them, so that its last step
-    is lost); the refine stage goes on with the budget that is left (printed: it
-    gets the whole budget again, which switches the guard off). refine_step is 50, for 1 leaves the first stage's error
-    as it is.
+    is lost); the refine stage goes on with the budget that is left (printed: it gets the whole budget again, which all
+    but switches the guard off). refine_step is 50, for 1 leaves the first stage's error as it is. What each is worth:
+    ``benchmarks/corrections.py``.
 
     Examples
     --------

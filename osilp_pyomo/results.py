@@ -401,19 +401,22 @@ class Result:
 
     def _conflict_lines(self) -> list[str]:
         """What cannot hold together, rows before bounds."""
-        told = []
+        if not len(self.conflict):
+            return []
+        told: dict[str, list[str]] = {"rows": [], "bounds": []}
         for kind, name, place, side, limit, _ in self.conflict.itertuples(index=False):
             called = f"bound of {name}" if kind == "bound" else f"'{name}'"
             if kind == "row":
                 called += f" at {self._place(name, place)}"
             elif kind == "test function":
                 called += f" against test function {place}"
-            told.append(f"             {called}, {side} {limit:.6g}")
-        if not told:
-            return []
-        rest = len(told) - len(_shown(told))
-        more = [f"             and {rest} more, in result.conflict"] if rest else []
-        return ["  conflict   these cannot hold together:", *_shown(told), *more]
+            told["bounds" if kind == "bound" else "rows"].append(f"{called}, {side} {limit:.6g}")
+        lines = ["  conflict   these cannot hold together:"]
+        for what, each in told.items():
+            rest = len(each) - len(_shown(each))
+            more = [f"and {rest:,} other {what}, in result.conflict"] if rest else []
+            lines += [f"             {text}" for text in (*_shown(each), *more)]
+        return lines
 
     def _worst_place(self, family: str) -> str:
         """Where a family is most violated, or tightest."""

@@ -165,7 +165,7 @@ def test_all_suites(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["offlime"], "no suite offlime; there are offline, online, regret, robust, scale"),
+        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, scale"),
         (["--write", "no/such/page.md"], "no folder no/such"),
     ],
 )
@@ -184,3 +184,23 @@ def test_a_suite_runs_in_a_process_of_its_own(importable, tmp_path, monkeypatch)
     process, quick = figures.in_fresh_process(benchmarks.run, "small", True)
     assert process.value != os.getpid()
     assert quick == Figure("quick", True)
+
+
+def test_the_plain_two_stages_of_the_corrections_decide_as_the_package_does(importable):
+    """What the benchmark takes back, it takes back from the algorithm of the package."""
+    # Not above: processes that this file starts afresh would hold them too.
+    import pandas as pd
+
+    import osilp_pyomo as osilp
+
+    corrections = load("corrections")
+    rng = np.random.default_rng(3)
+    program = corrections.program_for(2000, rng.uniform(2, 3, corrections.POINTS))
+    profiles = {"column": rng.normal(4, 1, (2000, corrections.POINTS))}
+    arrivals = program.project(pd.DataFrame({"value": rng.normal(1, 1, 2000)}), profiles)
+    ours, plain, printed = (
+        program.replay(policy, arrivals, "projected").decisions.to_numpy()
+        for policy in (osilp.AccelerateThenRefine(), corrections.TwoStage(), corrections.TwoStage(own=False))
+    )
+    np.testing.assert_allclose(plain, ours, atol=1e-9)
+    assert np.abs(printed - ours).max() > 0.5

@@ -453,6 +453,13 @@ class Evaluator:
                     result[:, group.projected] += mixed @ self._phi[group.family] / self.unit[group.projected]
         return result
 
+    def own_excess(self, batch: Batch, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By how much decisions x (B, n) break the stages' own rows (B, rows), and the size of those rows' terms."""
+        values = self.template.values(batch.arrivals, x)
+        activity = np.einsum("brk,bk->br", batch.own, values) + batch.own_fixed
+        size = np.einsum("brk,bk->br", np.abs(batch.own), np.abs(values)) + np.abs(batch.own_fixed)
+        return np.where([row.equality for row in self.template.own_rows], np.abs(activity), activity), size
+
     def mixed_use(self, arrivals: Arrivals, x: FloatArray, family: int, points: FloatArray) -> FloatArray:
         """What terms that mix index and decision use at points (B, M)."""
         coordinates = [points[None, :, axis] for axis in range(points.shape[1])]

@@ -25,7 +25,7 @@ from osilp_pyomo.scaling import Scaling
 # Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.
 _ROUNDING = 1e-9
 # Coefficients of an LP that is solved for nothing but an explanation.
-_MOST_COEFFICIENTS = 2_000_000
+MOST_COEFFICIENTS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,16 @@ class Clause:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows with what an explanation calls them: a kind for all, a name and a place for each."""
+    """Rows with what an explanation calls them: a kind for all, a name and a place for each.
+
+    ``sizes`` is what the user's rows were divided by.
+    """
 
     kind: str
     names: Sequence[str]
     places: Sequence[Any]
     rows: RowBlock
+    sizes: FloatArray
 
 
 def find_conflict(
@@ -59,7 +63,8 @@ def find_conflict(
 ) -> tuple[Clause, ...]:
     """What conflicts among ordinary rows, bounds, and rows of families, integers taken as fractions; empty if unknown.
 
-    Nothing is found where fractions satisfy all, the LP is very large, or time runs out.
+    Nothing is found where fractions satisfy all, where infinitely many rows are needed for a contradiction, where the
+    LP is very large, or when time runs out.
     """
     crossed = np.flatnonzero(core.column_lower > core.column_upper)
     if len(crossed):
@@ -70,7 +75,7 @@ def find_conflict(
         np.concatenate([core.row_lower, *(part.rows.lower for part in families)]),
         np.concatenate([core.row_upper, *(part.rows.upper for part in families)]),
     )
-    if system.matrix.nnz > _MOST_COEFFICIENTS:
+    if system.matrix.nnz > MOST_COEFFICIENTS:
         return ()
     weights = _weights(core, system, scaling, time_limit)
     if weights is None:
@@ -78,14 +83,16 @@ def find_conflict(
     contradicted = _contradiction(core, system, weights)
     if contradicted is None:
         return ()
-    kinds = ["constraint"] * len(core.row_lower) + [part.kind for part in families for _ in part.names]
+    ordinary = len(core.row_lower)
+    kinds = ["constraint"] * ordinary + [part.kind for part in families for _ in part.names]
     names = [*core.row_names, *(name for part in families for name in part.names)]
-    places = [None] * len(core.row_lower) + [place for part in families for place in part.places]
+    places = [None] * ordinary + [place for part in families for place in part.places]
+    sizes = np.concatenate([np.ones(ordinary), *(part.sizes for part in families)])
     clauses = []
     for row in np.flatnonzero(weights):
         upper = weights[row] > 0
-        limit = (system.upper if upper else system.lower)[row]
-        clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row]))
+        limit = (system.upper if upper else system.lower)[row] * sizes[row]
+        clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row] / sizes[row]))
     used = np.flatnonzero(contradicted)
     return (*clauses, *_bound_clauses(core, used, contradicted[used]))
 

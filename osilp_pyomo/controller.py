@@ -50,8 +50,8 @@ class Decision:
     t: int
 
 
-# What rounding may leave of a bound, and of a whole number.
-_ROUNDING, _WHOLE = 1e-9, 1e-6
+# What rounding may leave of a bound, of a whole number, and of a row relative to its terms.
+_ROUNDING, _WHOLE, _BROKEN = 1e-9, 1e-6, 1e-6
 
 
 class Controller:
@@ -216,6 +216,15 @@ class Controller:
                 )
             if whole and abs(value - round(value)) > _WHOLE:
                 raise DataError(f"{what}: '{label}' must be a whole number (got {value:.12g}).")
+        if not template.own_rows:
+            return
+        excess, size = self.program.evaluator.own_excess(batch, x[None])
+        for row, over in zip(template.own_rows, np.where(excess > _BROKEN * size, excess, 0.0)[0], strict=True):
+            if over:
+                raise DataError(
+                    f"{what}: '{row.name}', which each arrival has for itself, is broken by {over:.6g}; give what was "
+                    "done within the model's constraints."
+                )
 
     def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
         """Decide arrivals that come together, one after the other.

@@ -299,13 +299,10 @@ def _result(
 def _ordinary_violation(problem: ConcaveProblem, rows: Rows, x: FloatArray) -> float:
     """Largest violation of bounds, of the stages' own rows and of ordinary rows, relative to their size."""
     batch, template = problem.batch, problem.template
-    values = template.values(batch.arrivals, x)
     over = np.maximum(batch.lower - x, x - batch.upper) / (1 + np.abs(x))
     worst = float(over.max(initial=0.0))
     if template.own_rows:
-        activity = np.einsum("trk,tk->tr", batch.own, values) + batch.own_fixed
-        size = np.einsum("trk,tk->tr", np.abs(batch.own), np.abs(values)) + np.abs(batch.own_fixed)
-        excess = np.where([row.equality for row in template.own_rows], np.abs(activity), activity)
+        excess, size = problem.evaluator.own_excess(batch, x)
         worst = max(worst, float((excess / np.where(size > 0, size, 1.0)).max(initial=0.0)))
     excess = problem.used(rows, x) - rows.budget
     for part in rows.parts:
@@ -340,11 +337,7 @@ def _missed(problem: ConcaveProblem, rows: Rows, dual: FloatArray) -> float:
         x = found + share * (low + rng.random(found.shape) * (high - low) - found)
         allowed = np.ones(len(batch), dtype=bool)
         if template.own_rows:
-            values = template.values(batch.arrivals, x)
-            activity = np.einsum("trk,tk->tr", batch.own, values) + batch.own_fixed
-            allowed = np.all(
-                np.where([row.equality for row in template.own_rows], np.abs(activity), activity) <= 0, axis=1
-            )
+            allowed = np.all(problem.evaluator.own_excess(batch, x)[0] <= 0, axis=1)
         gain = np.where(allowed, np.nan_to_num(worth(x) - best, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
         missed = np.maximum(missed, gain)
     return float(missed.sum())

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo.clusters import cluster_means
-from osilp_pyomo.conflicts import Clause, LabelledRows, find_conflict
+from osilp_pyomo.conflicts import MOST_COEFFICIENTS, Clause, LabelledRows, find_conflict
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
@@ -337,15 +337,17 @@ class Exchange:
 
     def conflict(self) -> tuple[Clause, ...]:
         """What cannot hold together of the rows that are in the LP, after a run that found them infeasible."""
-        labelled = []
+        core, labelled = self.problem.core, []
+        if len(self.working.family) * core.columns > MOST_COEFFICIENTS:
+            return ()
         for places, block in self._blocks():
             families = [self.problem.families[self.working.family[k]] for k in places]
-            points = [
-                family.user_domain.label(family.user_points(self.working.point[k][None])[0])
-                for family, k in zip(families, places, strict=True)
-            ]
-            labelled.append(LabelledRows("row", [family.name for family in families], points, block))
-        return find_conflict(self.problem.core, labelled, self._scaling, self.remaining().time_limit)
+            points = [self.working.point[k][None] for k in places]
+            pairs = list(zip(families, points, strict=True))
+            labels = [family.user_domain.label(family.user_points(point)[0]) for family, point in pairs]
+            sizes = np.array([1 / family.user_masses(point, np.ones(1))[0] for family, point in pairs])
+            labelled.append(LabelledRows("row", [family.name for family in families], labels, block, sizes))
+        return find_conflict(core, labelled, self._scaling, self.remaining().time_limit)
 
     def _finish(self, status: str, solution: LPSolution, found: tuple[Found, ...]) -> Outcome:
         assert solution.x is not None

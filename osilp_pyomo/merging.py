@@ -77,8 +77,8 @@ def _share_out_conflict(conflict: pd.DataFrame, merged: Merged, index: pd.Index)
     place = {str(label): k for k, label in enumerate(merged.arrivals.index)}
     parts = []
     for clause in conflict.to_dict("records"):
-        what, at, label = clause["name"].rpartition(" @ ")
-        stage = place[label] if at else None
+        what, _, label = clause["name"].rpartition(" @ ")
+        stage = place.get(label) if what and clause["kind"] != "row" else None
         if stage is None:
             parts.append(clause)
             continue

@@ -163,7 +163,8 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     size = finite.lp.matrix.nnz * 12
     if solution.x is None:
         # The rows of the counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
-        conflict = by_exchange(problem, options).conflict if solution.status == "infeasible" else ()
+        silent = replace(options, report=None)
+        conflict = by_exchange(problem, silent).conflict if solution.status == "infeasible" else ()
         return Solved(solution.status, solution.objective, solution.bound, None, 0, size, conflict=conflict)
     if fix_integers and solution.row_duals is None:
         integers = np.flatnonzero(finite.lp.integer)

@@ -6,6 +6,7 @@ because Phi >= 0: its optimum is a bound.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class ProjectedRows:
         """The same rows with their names; a test function is called by its number."""
         count = len(self.lower)
         block = RowBlock(self.family.rows.columns, self.matrix, self.lower, self.upper)
-        return LabelledRows("test function", [self.family.name] * count, range(count), block)
+        return LabelledRows("test function", [self.family.name] * count, range(count), block, np.ones(count))
 
 
 def project(problem: SemiInfiniteLP, functionals: Sequence[Functionals]) -> tuple[ProjectedRows, ...]:
@@ -73,6 +74,7 @@ def solve_projected(
     solver: str = AUTO,
 ) -> ProjectedSolution:
     """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
+    started = time.monotonic()
     most = example_rows(problem.core)
     scaling = scaling_for(problem.core, [examples_at(part.family, part.functionals.points, most) for part in rows])
     model = lp_model(problem.core, scaling, solver)
@@ -95,5 +97,6 @@ def solve_projected(
         memory += held + part.functionals.points.nbytes + 3 * part.matrix.nbytes
     conflict: tuple[Clause, ...] = ()
     if solution.status == "infeasible":
-        conflict = find_conflict(problem.core, [part.labelled() for part in rows], scaling, time_limit)
+        left = None if time_limit is None else max(1e-3, time_limit - (time.monotonic() - started))
+        conflict = find_conflict(problem.core, [part.labelled() for part in rows], scaling, left)
     return ProjectedSolution(solution, priced, duals, memory, conflict)

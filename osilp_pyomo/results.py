@@ -136,8 +136,8 @@ class Result:
     conflict : DataFrame
         For status "infeasible": rows with where they hold, ordinary constraints and bounds that no values satisfy
         together, in general so few that none can be left out, and the weights with which their sum contradicts itself.
-        Empty where none was found: because whole numbers make it infeasible, the LP is very large (above two million
-        coefficients), time ran out, or stages are convex or arrivals come in chunks.
+        Empty where none was found: because whole numbers make it infeasible, no finite number of rows does, the LP is
+        very large (above two million coefficients), time ran out, or stages are convex or arrivals come in chunks.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
     solved_for : Identity or None

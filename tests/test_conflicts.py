@@ -157,6 +157,29 @@ def test_where_rows_alone_would_leave_the_objective_unbounded():
     assert_irreducible(m, result.conflict)
 
 
+def test_on_an_unbounded_index_limits_are_those_of_the_rule():
+    """Far out rows are divided by their size while they are solved; that is nobody's business."""
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x, m.y = pyo.Var(bounds=(None, 0.5)), pyo.Var(bounds=(None, 1))
+    m.cost = pyo.Objective(expr=m.x + m.y)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * pyo.exp(-u) + m.y >= 300 * pyo.exp(-u / 5))
+    conflict = osilp.solve(m).conflict
+    assert_irreducible(m, conflict)
+    assert conflict["limit"][0] == pytest.approx(300 * np.exp(-conflict["place"][0] / 5))
+
+
+def test_where_no_finite_number_of_rows_conflicts_there_is_none():
+    """y <= 1 makes x >= 1 + u for every u."""
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x, m.y = pyo.Var(), pyo.Var(bounds=(None, 1))
+    m.cost = pyo.Objective(expr=m.x + m.y)
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x + m.y * u >= 1 + 2 * u)
+    result = osilp.solve(m)
+    assert (result.status, len(result.conflict)) == ("infeasible", 0)
+
+
 def test_whole_numbers_alone_are_no_conflict_of_rows():
     m = capacity_model()
     m.demand.deactivate()

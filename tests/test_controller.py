@@ -591,6 +591,25 @@ def test_bounds_that_are_infinite_or_whole_count_too():
         controller.update(value=0.3, place=0.9, x=0.5)
 
 
+@pytest.mark.parametrize("curved", [False, True])
+def test_what_breaks_a_row_of_the_arrival_itself_is_refused(curved):
+    m = packing()
+    m.y = pyo.Var(m.T, bounds=(0, 1))
+    m.reward.set_value(sum(m.value[t] * (m.x[t] + m.y[t] - (m.y[t] ** 2 if curved else 0)) for t in m.T))
+    m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + 2 * m.y[t] <= 1.5)
+    controller = osilp.compile_online(m, stages=m.T).controller(osilp.MirrorDescent())
+    for what in ("update", "release"):
+        with pytest.raises(DataError) as caught:
+            getattr(controller, what)(value=0.3, place=0.9, x={"x": 1.0, "y": 0.5})
+        assert str(caught.value) == (
+            f"{what}: 'own', which each arrival has for itself, is broken by 0.5; give what was done within the model's "
+            "constraints."
+        )
+    assert (controller.t, controller.reward) == (0, 0)
+    controller.update(value=0.3, place=0.9, x={"x": 1.0, "y": 0.25 + 1e-9})
+    assert controller.t == 1
+
+
 def test_a_price_is_no_list_of_duals():
     program = packing_program(basis=osilp.RBF(5))
     price = program.solve_offline(method="projected").price

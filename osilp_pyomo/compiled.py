@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.arrivals import Intake
-from osilp_pyomo.batches import POINTS, PROJECTED, Batch, Evaluator
+from osilp_pyomo.batches import POINTS, PROJECTED, Batch
 from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.problem import TermGroup
 from osilp_pyomo.resampling import resolve_sample

@@ -8,9 +8,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from osilp_pyomo.batches import Batch, Evaluator
+from osilp_pyomo.batches import Batch
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import CurvatureError, SolverError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.highs import solve_quadratic
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
 from osilp_pyomo.problem import FiniteLP

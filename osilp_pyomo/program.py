@@ -14,7 +14,7 @@ import pandas as pd
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.bases import Functionals
-from osilp_pyomo.batches import POINTS, Batch, Evaluator
+from osilp_pyomo.batches import POINTS, Batch
 from osilp_pyomo.chunks import Chunks, as_chunks, is_chunked
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import BEYOND, GUARDS, Controller
@@ -22,6 +22,7 @@ from osilp_pyomo.convex_offline import solve_convex
 from osilp_pyomo.description import describe
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.identity import identity_of
 from osilp_pyomo.laying import lay_out

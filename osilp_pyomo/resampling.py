@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.batches import POINTS, Evaluator
+from osilp_pyomo.batches import POINTS
 from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.history import History
 from osilp_pyomo.problem import FiniteLP

@@ -13,10 +13,10 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo.audit import audit_points
-from osilp_pyomo.batches import Evaluator, ResourceGroup
 from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.identity import Identity, identity_of
 from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.templates import Arrivals

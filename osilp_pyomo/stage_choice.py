@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from osilp_pyomo.batches import Evaluator
 from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.general_stages import QuadraticStage, SmoothStage, is_quadratic
 from osilp_pyomo.smooth_stages import NewtonStage
 from osilp_pyomo.stage_problems import BoxStage, LinearStage, OptionsStage, StageSolver

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.affine_rows import as_affine
-from osilp_pyomo.batches import Evaluator
 from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
 from osilp_pyomo.switching import with_switch_points
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.batches import Batch, Evaluator
+from osilp_pyomo.batches import Batch
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.kernels import OVERRUN, TIE_SHARE, USED_UP
 from osilp_pyomo.problem import FiniteLP

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from osilp_pyomo.batches import POINTS, Evaluator
+from osilp_pyomo.batches import POINTS
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.history import History, keys_of
 from osilp_pyomo.prices import Price
 from osilp_pyomo.resampling import resolve_sample

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -192,7 +193,7 @@ class CompiledStages:
             return
         given = np.array([batch.arrivals.values[number] for number in self._numbers]).T
         for group in self.evaluator.groups:
-            look = None if group.family is None else self.evaluator.neighbours(group.family)
+            look = None if group.family is None else self.evaluator.neighbours[group.family]
             if look is None:
                 continue
             order, places = look
@@ -218,23 +219,22 @@ class CompiledStages:
         """The same question about a single arrival on plain numbers, which is faster; in doubt, yes."""
         assert batch.points is not None
         for group in self.evaluator.groups:
-            look = None if group.family is None else self.evaluator.neighbours(group.family)
+            look = None if group.family is None else self.evaluator.neighbour_lists[group.family]
             if look is None:
                 continue
             family = self.template.families[group.family or 0]
             if len(family.terms) > 1 or family.terms[0].function < 0:
                 return True
             order, places = look
-            given = [float(batch.arrivals.values[number][0]) for number in self._numbers]
+            given = [batch.arrivals.values[number].item(0) for number in self._numbers]
             inside = [value for value in given if places[0] < value < places[-1]]
             if not inside:
                 continue
-            right = places.searchsorted(inside)
             use = batch.points[0, family.terms[0].function, group.points]
-            peaks = np.abs(family.terms[0].values(batch.arrivals, [np.array([inside])])).ravel().tolist()
-            beside = use[order[right - 1]].tolist(), use[order[right]].tolist()
-            for peak, one, other in zip(peaks if len(peaks) > 1 else peaks * len(inside), *beside, strict=True):
-                if peak > _NARROW * max(abs(one), abs(other)):
+            peaks = np.asarray(family.terms[0].values(batch.arrivals, [np.array([inside])])).ravel().tolist()
+            for value, peak in zip(inside, peaks if len(peaks) > 1 else peaks * len(inside), strict=True):
+                right = bisect_left(places, value)
+                if abs(peak) > _NARROW * max(abs(use.item(order[right - 1])), abs(use.item(order[right]))):
                     return True
         return False
 

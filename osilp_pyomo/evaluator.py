@@ -141,12 +141,9 @@ class Evaluator:
         """The same with all budgets multiplied."""
         return Evaluator(self.template.rescaled(share), self.grids, self.functionals, self._extra)
 
-    def neighbours(self, family: int) -> tuple[Any, FloatArray] | None:
-        """Order and places of a family's grid points on a single axis; None in several dimensions."""
-        return self._sorted[family]
-
     @cached_property
-    def _sorted(self) -> list[tuple[Any, FloatArray] | None]:
+    def neighbours(self) -> list[tuple[Any, FloatArray] | None]:
+        """For each family order and places of its grid points on a single axis; None in several dimensions."""
         found: list[tuple[Any, FloatArray] | None] = []
         for points in self.points:
             if points.shape[1] > 1 or len(points) < 2:
@@ -155,6 +152,11 @@ class Evaluator:
             order = np.argsort(points[:, 0], kind="stable")
             found.append((order, points[order, 0]))
         return found
+
+    @cached_property
+    def neighbour_lists(self) -> list[tuple[list[int], list[float]] | None]:
+        """The same as plain lists, in which a single place is found faster."""
+        return [look if look is None else (look[0].tolist(), look[1].tolist()) for look in self.neighbours]
 
     def idle_objection(self, arrivals: Arrivals) -> str | None:
         """Whether the functions of the decision use something at zero, or its own rows forbid zero."""

@@ -14,7 +14,6 @@ from osilp_pyomo.kernels import (
     ANYTIME,
     DISTANCES,
     ENTROPY,
-    EUCLIDEAN,
     FIXED,
     GUARDED,
     KIND,
@@ -23,6 +22,7 @@ from osilp_pyomo.kernels import (
     OVERRUN,
     OWN_GUARD,
     PRICED,
+    REFINE_STEP,
     REMAINING_TARGET,
     REWARDS,
     SCALE_FREE,
@@ -30,8 +30,11 @@ from osilp_pyomo.kernels import (
     STEP,
     TIE,
     TIE_SHARE,
+    TWO_STAGE,
     USED_UP,
+    accelerating,
     begin,
+    learn,
     nearest_to_zero,
     sizes,
 )
@@ -40,12 +43,32 @@ from osilp_pyomo.kernels import (
 @compiled
 def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, slack: FloatArray) -> float:
     """Which share of the decision x of arrival t fits; 1 where all of it does."""
+    over = 0
+    for k in range(remaining.shape[0]):
+        # Counting takes no branches, so that a processor compares several at once; mostly all of it fits.
+        over += x * rows[t, 0, k] > remaining[k] + slack[k]
     share = 1.0
+    if over == 0:
+        return share
     for k in range(remaining.shape[0]):
         use = x * rows[t, 0, k]
         if use > slack[k] and remaining[k] >= -OVERRUN * slack[k] and use > remaining[k] + slack[k]:
             share = min(share, remaining[k] / use if remaining[k] > USED_UP * slack[k] else 0.0)
     return share
+
+
+@compiled
+def wanted_at(rows: FloatArray, t: int, reward: float, low: float, high: float, dual: FloatArray) -> tuple[float, int]:
+    """What arrival t wants at a dual, and why."""
+    cost, terms = 0.0, 0.0
+    for k in range(dual.shape[0]):
+        part = rows[t, 0, k] * dual[k]
+        cost += part
+        terms += abs(part)
+    margin = reward - cost
+    if abs(margin) <= TIE_SHARE * (abs(reward) + terms):
+        return nearest_to_zero(low, high), TIE
+    return (high if margin > 0 else low), PRICED
 
 
 @compiled
@@ -67,12 +90,15 @@ def run_single(
     remaining: FloatArray,
     other_remaining: FloatArray,
     dual: FloatArray,
+    learner: FloatArray,
+    centre: FloatArray,
+    average: FloatArray,
     numbers: FloatArray,
     wanted: FloatArray,
     taken: FloatArray,
     reasons: FloatArray,
 ) -> int:
-    """Decide arrivals one after the other by a policy with one dual; arguments as in :func:`kernels.run`."""
+    """Decide arrivals one after the other; arguments as in :func:`kernels.run`."""
     size = dual.shape[0]
     kind, remaining_target = settings[KIND], settings[REMAINING_TARGET] != 0.0
     for t in range(rewards.shape[0]):
@@ -87,16 +113,7 @@ def run_single(
         numbers[DISTANCES] += square
         if kind == ENTROPY:
             begin(settings, budget, numbers, dual)
-        cost, terms = 0.0, 0.0
-        for k in range(size):
-            part = usage[t, 0, k] * dual[k]
-            cost += part
-            terms += abs(part)
-        margin, reason = r - cost, PRICED
-        if abs(margin) <= TIE_SHARE * (abs(r) + terms):
-            x, reason = nearest_to_zero(low, high), TIE
-        else:
-            x = high if margin > 0 else low
+        x, reason = wanted_at(usage, t, r, low, high, dual)
         y = x
         if guard != NO_GUARD and x != 0.0:
             if guard == OWN_GUARD:
@@ -108,12 +125,22 @@ def run_single(
                 if whole:
                     y = np.floor(y + 1e-9) if y > 0.0 else np.ceil(y - 1e-9)
                 reason = NULL if y == 0.0 else GUARDED
-        if kind != FIXED:
+        if kind == TWO_STAGE and accelerating(settings, numbers):
+            # A few arrivals of many, so what they allocate does not matter.
+            own = wanted_at(usage, t, r, low, high, learner)[0]
+            learn(
+                settings, horizon, budget, budget, floor, x * usage[t, 0], own * usage[t, 0], dual, learner, centre,
+                average, numbers,
+            )  # fmt: skip
+        elif kind != FIXED:
             width, spread = sizes(settings, budget, numbers)
             length = settings[STEP] / np.sqrt(numbers[SEEN] if settings[ANYTIME] != 0.0 else horizon)
             left = max(horizon - first - t, 1.0)
-            if kind == EUCLIDEAN:
-                length = length * width / spread
+            if kind != ENTROPY:
+                if kind == TWO_STAGE:
+                    length = settings[REFINE_STEP] * width / (spread * horizon)
+                else:
+                    length = length * width / spread
                 for k in range(size):
                     target = remaining[k] / left if remaining_target else budget[k]
                     dual[k] = max(dual[k] - length * (target - x * usage[t, 0, k]), floor[k])

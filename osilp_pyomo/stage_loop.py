@@ -18,7 +18,6 @@ from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.history import History, keys_of
 from osilp_pyomo.policies import (
-    AccelerateThenRefine,
     FirstOrder,
     MirrorDescent,
     Policy,
@@ -93,9 +92,8 @@ class StageLoop:
         self._integer = program.template.integer.astype(float)
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
-        # One bounded decision and one dual: number by number where compiled.
-        single = self.cannot_fail and len(program.template.decisions) == 1
-        self._runs_single = COMPILED and single and not isinstance(policy, AccelerateThenRefine)
+        # One bounded decision: number by number where compiled.
+        self._runs_single = COMPILED and self.cannot_fail and len(program.template.decisions) == 1
         self.steps_single = self._runs_single and not self._evaluator.has_fixed
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
@@ -269,8 +267,8 @@ class StageLoop:
             guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
         run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other,
-            state["dual"], state["numbers"], wanted, taken, reasons,
+            lower, upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other, state["dual"],
+            state["learner"], state["centre"], state["average"], state["numbers"], wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
         x = taken.item()
@@ -328,8 +326,7 @@ class StageLoop:
         elif self._runs_single and forced is None and not len(fixed):
             stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
-                guard, np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, numbers, wanted, taken,
-                reasons,
+                *tracked[1:],
             )  # fmt: skip
         else:
             stopped = kernels.run(

@@ -48,15 +48,15 @@ def page(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str], abo
     """The page in Markdown: a paragraph, the figures of every suite, and why suites that failed have none."""
     paragraph = (
         f"Measured on {about}. Every figure is a ratio against what its third column names, measured in the same run, "
-        "each time the best of turns; a figure with a unit of time or memory has nothing beside it, and an exponent "
-        "says how time grows with size."
+        "the best of several runs that took turns; a figure with a unit of time or memory has nothing beside it, an "
+        "exponent says how time grows with size."
     )
     paragraph += (
         "\n\nRegret: game P is held to averages and compared with R*_Phi, game F keeps every row and is compared with "
         "R*_T; m = 2,000 rows, means over 8 seeds. Inputs as in the paper: normal has a support of 100 columns, normal "
         "fresh draws every column anew, permutation has five groups in random order, smooth has columns smooth along "
-        "the index. 'entropy' and 'remaining' are the arguments of MirrorDescent. Corrections: game P on normal input, "
-        "T = 5,000, each correction to the paper taken back alone."
+        "the index; uniform and cauchy draw from those distributions. 'entropy' and 'remaining' are the arguments of "
+        "MirrorDescent. Corrections: game P on normal input, T = 5,000, corrections to the paper taken back."
     )
     if quick:
         paragraph += " Sizes are smaller and turns fewer than in a full run (`--quick`)."

@@ -104,7 +104,7 @@ REGRETS = {
 
 
 def one_seed(seed):
-    """Regrets by policy; share of decisions that other steps change; overrun where the guard is off after stage one."""
+    """Regrets by policy; share of decisions that other steps change; overrun of test functions without a guard."""
     rewards, columns, which, limit = instance("normal", ARRIVALS, seed)
     program = program_for(ARRIVALS, limit)
     arrivals = program.project(pd.DataFrame({"value": rewards[which]}), {"column": columns[which]})

@@ -30,7 +30,7 @@ POINTS = 2000
 KNOTS = (np.arange(POINTS) + 0.5) / POINTS
 
 GAME_P = {
-    "Algorithm 1 as printed": osilp.GradientDescent(scale="paper"),
+    "Algorithm 1, printed step": osilp.GradientDescent(scale="paper"),
     "GradientDescent": osilp.GradientDescent(),
     "MirrorDescent": osilp.MirrorDescent(),
     "MirrorDescent entropy": osilp.MirrorDescent("entropy"),
@@ -51,7 +51,7 @@ CASES_P = [("normal", 500), ("normal", 2000), ("normal", 5000), ("normal", 20000
 CASES_F = [("normal", 5000), ("normal fresh", 5000), ("permutation", 5000), ("smooth", 5000), ("uniform", 5000),
            ("cauchy", 5000)]  # fmt: skip
 MEASURED = {
-    ("P", "Algorithm 1 as printed"): [0.0458, 0.0223, 0.0147, 0.0084, None, 0.0090, None, 0.0210],
+    ("P", "Algorithm 1, printed step"): [0.0458, 0.0223, 0.0147, 0.0084, None, 0.0090, None, 0.0210],
     ("P", "AccelerateThenRefine"): [0.0703, 0.0188, 0.0084, 0.0045, None, 0.0056, None, 0.028],
     ("P", "MirrorDescent entropy remaining"): [0.0174, 0.0093, 0.0056, 0.0025, None, 0.0059, None, 0.0063],
     ("P", "Resolve"): [0.0105, 0.0029, 0.0015, 0.0004, None, 0.0017, None, 0.0018],

@@ -248,12 +248,6 @@ def cluster_figures(count):
                     answer = solve_wide(blocks, budget, floor, run=run)
                 same.append(answer.objective == serial.objective and np.array_equal(answer.dual, serial.dual))
     name = f"pricing pass over {count:,} columns on disk"
-    moved = (
-        8 * (2 * ROWS + 2) + 8 * (ROWS + 4) * len(gather(blocks[0], price.keywords["threshold"]).places)
-        if Path(blocks[0].path).exists()
-        else 0
-    )
-    del moved
     return [
         Figure(
             f"{name}, two workers: times as fast", passes[0] / passes[1], "x", "one worker of dask", 1.3, at_least=True

@@ -38,6 +38,19 @@ def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: flo
         dict(zip(problem.names, solved.separation, strict=False)) if method == "exchange" else {},
         indices={family.name: family.user_domain.names for family in problem.families},
         conflict=_conflict(solved.conflict),
+        remark=_remark(problem, solved),
+    )
+
+
+def _remark(problem: SemiInfiniteLP, solved: Solved) -> str:
+    """What an infeasible problem without a conflict is told to be: without that proof, HiGHS is all there is."""
+    if solved.status != "infeasible" or solved.conflict:
+        return ""
+    if problem.core.integer.any():
+        return "no conflict but that of whole numbers is known: with fractions no contradiction of rows was found"
+    return (
+        "no contradiction of finitely many rows was found, so that HiGHS' word is all there is; look for coefficients "
+        "of very different size, and for rows that conflict only in the limit"
     )
 
 

@@ -217,6 +217,11 @@ class SemiInfiniteConstraint(Constraint):
                 f"{called}: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
                 "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
             )
+        if "expr" in kwds:
+            raise DeclarationError(
+                f"{called}: expr= cannot hold the index; give rule=..., a function of the model and the index, such as "
+                "rule=lambda m, u: ..."
+            )
         if not callable(rule):
             raise DeclarationError(
                 f"{called}: it needs rule=..., a function of the model and the index (got {type(rule).__name__})."
@@ -312,12 +317,31 @@ class SemiInfiniteConstraint(Constraint):
             if not is_uncertainty_set(each):
                 self._check_bounds(each)
         self._trials = self._trial_points()
+        self._refuse_other_arguments()
         appearing: set[int] = set()
         with PauseGC():
             for index in self.index_set():
                 appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
+
+    def _refuse_other_arguments(self) -> None:
+        """Refuse a rule that cannot be called with the model and the index."""
+        first = next(iter(self.index_set()), None)
+        if first is None and self.is_indexed():
+            return
+        arguments = self.arguments(first, self.placeholders)
+        try:
+            signature = inspect.signature(self.user_rule)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(self.parent_block(), *arguments)
+        except TypeError as error:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{self.name}': its rule is called with {len(arguments) + 1} arguments, the "
+                f"model and one for each set, and takes {signature} ({error}); write it as a function of all of them."
+            ) from None
 
     def _construct_family(self, index: Any) -> set[int]:
         """Make one family; return the ids of the placeholders that its row holds."""

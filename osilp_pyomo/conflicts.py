@@ -2,9 +2,9 @@
 
 By Farkas' lemma an infeasible system of linear inequalities has a combination that contradicts itself: weights >= 0
 with which the sum of the rows asks for more than the bounds allow. The weights are the prices of the LP that relaxes
-all rows by one common share of their sizes, as little as possible. Those of a basic solution belong to a system of
-which nothing can be left out (Gleeson and Ryan, 1990), which is what one wants to read. The contradiction is checked
-in plain sums.
+all rows by one number, as little as possible, each in the size of its coefficients. Those of a basic solution belong
+to a system of which nothing can be left out (Gleeson and Ryan, 1990), which is what one wants to read. The
+contradiction is checked in plain sums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.feasibility import row_size
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.problem import FiniteLP, IntArray, RowBlock
 from osilp_pyomo.scaling import Scaling
@@ -108,8 +107,10 @@ class _System:
 
 def _weights(core: FiniteLP, system: _System, scaling: Scaling, time_limit: float | None) -> FloatArray | None:
     """A weight for each row, positive for its upper, negative for its lower limit; None where all can be satisfied."""
-    largest = abs(system.matrix).max(axis=1).toarray().ravel() if system.matrix.nnz else np.zeros(len(system.lower))
-    size = row_size(system.lower, system.upper, largest)
+    scaled = abs(scaling.matrix(system.matrix))
+    size = scaled.max(axis=1).toarray().ravel() if scaled.nnz else np.zeros(len(system.lower))
+    # A row without variables has but its limit to be measured by.
+    size = np.where(size > 0, size, 1.0)
     above, below = np.flatnonzero(np.isfinite(system.upper)), np.flatnonzero(np.isfinite(system.lower))
     sides = sparse.vstack([system.matrix[above], -system.matrix[below]])
     limits = np.concatenate([system.upper[above], -system.lower[below]])
@@ -128,7 +129,7 @@ def _weights(core: FiniteLP, system: _System, scaling: Scaling, time_limit: floa
         [],
         [],
     )
-    model = HighsModel(lp, scaling.with_column())
+    model = HighsModel(lp, scaling.with_column(), keep_tiny=True)
     if time_limit is not None:
         model.limit_time(time_limit)
     solution = model.solve()

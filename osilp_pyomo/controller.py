@@ -219,8 +219,9 @@ class Controller:
         if not template.own_rows:
             return
         excess, size = self.program.evaluator.own_excess(batch, x[None])
-        for row, over in zip(template.own_rows, np.where(excess > _BROKEN * size, excess, 0.0)[0], strict=True):
-            if over:
+        for row, over, terms in zip(template.own_rows, excess[0], size[0], strict=True):
+            # An infinite row has infinite terms, and one that is not a number is not kept either.
+            if not (over <= 0 or over <= _BROKEN * min(terms, 1e300)):
                 raise DataError(
                     f"{what}: '{row.name}', which each arrival has for itself, is broken by {over:.6g}; give what was "
                     "done within the model's constraints."
@@ -259,11 +260,16 @@ class Controller:
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
 
     def release(self, row: Any = None, /, x: Any = 1.0, **theta: Any) -> None:
-        """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too."""
+        """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too.
+
+        Which decisions were made is not remembered: giving back what was never taken makes room that is not there.
+        """
         batch = self._one(row, theta, count=False)
         taken = self._as_decision(x)[None]
         self._refuse_impossible(taken[0], batch, "release")
         live = self._live
+        if not live.t:
+            raise DataError("release: no arrival was met yet, so that there is nothing to give back.")
         live.remaining += self._evaluator.used(batch, taken)[0]
         live.point_remaining += self._evaluator.used(batch, taken, POINTS)[0]
         live.earned -= float(self._evaluator.reward(batch, taken)[0])

@@ -54,8 +54,8 @@ __all__ = [
 class OsilpError(Exception):
     """Base class of everything this package raises on purpose.
 
-    Catch this one to catch them all; each is also the ValueError, TypeError, RuntimeError or ImportError that it would
-    be elsewhere.
+    Catch this one to catch them all; each is also the ValueError, RuntimeError, ImportError or AssertionError that it
+    would be elsewhere.
 
     Examples
     --------

@@ -52,7 +52,8 @@ class ExchangeOptions:
     """When to stop.
 
     ``tolerance`` is the violation that counts as none, relative to the size of the row's terms. A row that was slack
-    more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved.
+    more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved, and
+    ``keep_tiny`` keeps coefficients that HiGHS takes for rounding.
     """
 
     tolerance: float = 1e-9
@@ -61,6 +62,7 @@ class ExchangeOptions:
     report: Callable[[dict[str, Any]], None] | None = None
     patience: float = 6
     solver: str = AUTO
+    keep_tiny: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +127,8 @@ class Exchange:
         }
         examples = [search.examples(example_rows(problem.core)) for search in searches]
         self._scaling = scaling_for(problem.core, examples)
-        far_out = not all(family.user_domain.bounded for family in problem.families)
-        self.model = lp_model(problem.core, self._scaling, options.solver, often=True, keep_tiny=far_out)
+        keep_tiny = options.keep_tiny or not all(family.user_domain.bounded for family in problem.families)
+        self.model = lp_model(problem.core, self._scaling, options.solver, often=True, keep_tiny=keep_tiny)
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.

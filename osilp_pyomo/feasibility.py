@@ -132,10 +132,7 @@ def _add_rows(model: HighsModel, block: RowBlock, room_column: int) -> None:
 
 
 def _row_measure(block: RowBlock) -> FloatArray:
-    return row_size(block.lower, block.upper, np.abs(block.matrix).max(axis=1, initial=0.0))
-
-
-def row_size(lower: FloatArray, upper: FloatArray, largest: FloatArray) -> FloatArray:
-    """Size of rows by their limits and largest coefficients: what their room is a share of."""
-    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (lower, upper)]
-    return np.maximum(np.maximum(*limits), np.minimum(largest, 1.0))
+    """Size of rows, limits and coefficients: what their room is a share of."""
+    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (block.lower, block.upper)]
+    coefficients = np.abs(block.matrix).max(axis=1, initial=0.0)
+    return np.maximum(np.maximum(*limits), np.minimum(coefficients, 1.0))

@@ -63,7 +63,8 @@ class HighsModel:
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         if keep_tiny:
-            # Its default would drop coefficients below 1e-9, which rows far out on an unbounded index have.
+            # By default coefficients below 1e-9 are dropped, and what only they bound, or allow, is lost: rows far out
+            # on an unbounded index have such. Mostly they are rounding, and keeping them makes trouble.
             self._set("small_matrix_value", 1e-12)
         # The default relative gap of 1e-4 would let exchange stop on a wrong integer answer.
         self._set("mip_rel_gap", 1e-9)

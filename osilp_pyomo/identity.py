@@ -18,6 +18,7 @@ from osilp_pyomo.templates import Arrivals
 # Data read from a file in single precision are still the same, and so are sums in another order.
 _SAME = 1e-6
 _OTHER_DATA = "one of as many arrivals as the run met, but with other data"
+_OTHER_NUMBERS = "one with other numbers in its objective than the arrivals of the run"
 # More columns than these are mixed at random into so many.
 _COLUMNS = 20
 
@@ -51,6 +52,25 @@ class Identity:
             return _OTHER_DATA
         apart = np.abs(self.moments - other.moments)
         return _OTHER_DATA if np.any(apart > _SAME * self.count) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelIdentity:
+    """What a model that was solved offline has in common with a run on its arrivals: the numbers of its objective."""
+
+    costs: FloatArray
+
+    @classmethod
+    def of(cls, costs: FloatArray) -> ModelIdentity:
+        """From coefficients in any order; variables that earn nothing do not count."""
+        return cls(np.sort(costs[costs != 0]))
+
+    def difference(self, other: ModelIdentity) -> str | None:
+        """In which way another model is not this one, as far as both tell; None if it may be the same."""
+        if len(self.costs) != len(other.costs):
+            return f"one with {len(other.costs)} terms in its objective, and those of the run are {len(self.costs)}"
+        size = float(np.abs(self.costs).max(initial=0.0))
+        return None if np.allclose(self.costs, other.costs, rtol=_SAME, atol=_SAME * size) else _OTHER_NUMBERS
 
 
 def identity_of(evaluator: Evaluator, arrivals: Arrivals | int) -> Identity:

@@ -42,6 +42,10 @@ class Membership:
                 raise OptionError(
                     f"compile_online: stages='{stages.name}' must be a finite Set of arrivals (got one that is not)."
                 )
+            if stages.parent_block() is not None and stages.model() is not model.model():
+                raise OptionError(
+                    f"compile_online: stages='{stages.name}' is a Set of another model; give that of the model itself."
+                )
             self._set = stages
             self._members = {member: number for number, member in enumerate(stages)}
         elif callable(stages) and not hasattr(stages, "is_component_type"):

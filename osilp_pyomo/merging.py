@@ -49,7 +49,7 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
     if len(merged.arrivals) == len(index):
         return result
     if result.answer is None:
-        return replace(result, conflict=_share_out_conflict(result.conflict, merged, index))
+        return replace(result, conflict=_share_out_conflict(result.conflict, merged, template, index))
     answer, which = result.answer, merged.which
     names = pd.Index(list(DecisionNames(template, index)), dtype=object, name="variable")
     rows = pd.Index(
@@ -72,13 +72,18 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
     return replace(result, answer=replace(answer, values=values, duals=duals, reduced_costs=costs))
 
 
-def _share_out_conflict(conflict: pd.DataFrame, merged: Merged, index: pd.Index) -> pd.DataFrame:
+def _share_out_conflict(
+    conflict: pd.DataFrame, merged: Merged, template: StageTemplate, index: pd.Index
+) -> pd.DataFrame:
     """Limits of one of several equal arrivals as those of each."""
     place = {str(label): k for k, label in enumerate(merged.arrivals.index)}
+    over_all, own = {row.name for row in template.rows}, {row.name for row in template.own_rows}
     parts = []
     for clause in conflict.to_dict("records"):
         what, _, label = clause["name"].rpartition(" @ ")
-        stage = place.get(label) if what and clause["kind"] != "row" else None
+        kind = clause["kind"]
+        of_arrival = kind == "bound" or (kind == "constraint" and what in own and clause["name"] not in over_all)
+        stage = place.get(label) if of_arrival else None
         if stage is None:
             parts.append(clause)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from osilp_pyomo.cones import taken_apart
 from osilp_pyomo.conflicts import Clause
 from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.errors import SolverError
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
 from osilp_pyomo.grids import GridPoints
 from osilp_pyomo.highs import HighsModel
@@ -36,6 +38,8 @@ _PATIENCE = 45
 _AUDIT_ROUNDS = 4
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
+# How a problem ends that has no answer.
+_NO_ANSWER = ("infeasible", "unbounded", "infeasible_or_unbounded")
 # What joining atoms that straddle one binding point may cost of an integral's accuracy.
 _SAME_ATOM = 1e-7
 
@@ -66,6 +70,31 @@ class Solved:
     log: tuple[dict[str, Any], ...] = ()
     separation: tuple[str, ...] = ()
     conflict: tuple[Clause, ...] = ()
+
+
+def solve_by(
+    method: str, problem: SemiInfiniteLP, laid: Sequence[Any], options: ExchangeOptions, fix_integers: bool = False
+) -> Solved:
+    """Solve by a method, which has grids or test functions ``laid`` for each family if it needs them.
+
+    Where nothing proves that there is no answer it is looked for again, with the coefficients that HiGHS takes for
+    rounding: that a problem is infeasible is proved by a conflict, that it is unbounded by nothing.
+    """
+    if method == "exchange":
+        solved = by_exchange(problem, options, fix_integers)
+    elif method == "counterpart":
+        solved = by_counterpart(problem, options, fix_integers)
+    elif method == "discretized":
+        solved = by_grid(problem, laid, options, fix_integers)
+    else:
+        solved = by_projection(problem, laid, options, fix_integers)
+    if options.keep_tiny or solved.conflict or solved.status not in _NO_ANSWER:
+        return solved
+    with suppress(SolverError):
+        again = solve_by(method, problem, laid, replace(options, keep_tiny=True), fix_integers)
+        if again.point is not None:
+            return again
+    return solved
 
 
 def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
@@ -156,7 +185,7 @@ def by_grid(
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """The finite LP that says the same, by duality; audited by the exact separation that it does not use."""
     finite = counterpart(problem)
-    model = HighsModel(finite.lp)
+    model = HighsModel(finite.lp, keep_tiny=options.keep_tiny)
     if options.time_limit is not None:
         model.limit_time(options.time_limit)
     solution = priced = model.solve()
@@ -193,7 +222,12 @@ def by_projection(
     """The LP on test functions, Phi'A x <= Phi'b: a bound."""
     rows = project(problem, functionals)
     found = solve_projected(
-        problem, rows, time_limit=options.time_limit, fix_integers=fix_integers, solver=options.solver
+        problem,
+        rows,
+        time_limit=options.time_limit,
+        fix_integers=fix_integers,
+        solver=options.solver,
+        keep_tiny=options.keep_tiny,
     )
     solution, priced = found.solution, found.priced
     count = sum(len(part.lower) for part in rows)

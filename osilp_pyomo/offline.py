@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.exchange import ExchangeOptions
-from osilp_pyomo.methods import by_counterpart, by_exchange, by_grid, by_projection
+from osilp_pyomo.identity import ModelIdentity
+from osilp_pyomo.methods import solve_by
 from osilp_pyomo.progress import IterationReporter
 from osilp_pyomo.results import Result
-from osilp_pyomo.tracing import refuse_no_model, trace_model
+from osilp_pyomo.tracing import active_objective, refuse_no_model, trace_model
 from osilp_pyomo.wide_model import AUTO, DUAL, check_solver
 
 METHODS = ("exchange", "counterpart", "discretized", "projected")
@@ -103,15 +106,16 @@ def solve(
     traced = trace_model(model)
     with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)
-        if method == "exchange":
-            solved = by_exchange(traced.problem, options, fix_integers)
-        elif method == "counterpart":
-            solved = by_counterpart(traced.problem, options, fix_integers)
-        elif method == "discretized":
-            solved = by_grid(traced.problem, traced.lay_grids(grid), options, fix_integers)
-        else:
-            solved = by_projection(traced.problem, traced.lay_bases(grid, basis), options, fix_integers)
+        laid: Sequence[Any] = ()
+        if method == "discretized":
+            laid = traced.lay_grids(grid)
+        elif method == "projected":
+            laid = traced.lay_bases(grid, basis)
+        solved = solve_by(method, traced.problem, laid, options, fix_integers)
     result = result_of(traced.problem, method, solved, time.monotonic() - started)
+    result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
+    if active_objective(model) is None:
+        result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)
     if tee:

@@ -29,7 +29,7 @@ from osilp_pyomo.laying import lay_out
 from osilp_pyomo.long_replay import replay_chunks
 from osilp_pyomo.long_solve import solve_chunks
 from osilp_pyomo.merging import merge_equal, share_out
-from osilp_pyomo.methods import by_exchange, by_grid, by_projection
+from osilp_pyomo.methods import solve_by
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.progress import IterationReporter, bar
 from osilp_pyomo.results import Result
@@ -393,12 +393,8 @@ class OnlineProgram(CompiledStages):
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
             options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report, solver=solver)
-            if method == "exchange":
-                solved = by_exchange(problem, options)
-            elif method == "discretized":
-                solved = by_grid(problem, self.evaluator.grids, options)
-            else:
-                solved = by_projection(problem, self.evaluator.functionals, options)
+            laid = self.evaluator.functionals if method == "projected" else self.evaluator.grids
+            solved = solve_by(method, problem, laid, options)
         result = share_out(
             result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
         )

@@ -72,12 +72,13 @@ def solve_projected(
     time_limit: float | None = None,
     fix_integers: bool = False,
     solver: str = AUTO,
+    keep_tiny: bool = False,
 ) -> ProjectedSolution:
     """Solve the projected LP; ``fix_integers`` asks for prices with the integers at their values."""
     started = time.monotonic()
     most = example_rows(problem.core)
     scaling = scaling_for(problem.core, [examples_at(part.family, part.functionals.points, most) for part in rows])
-    model = lp_model(problem.core, scaling, solver)
+    model = lp_model(problem.core, scaling, solver, keep_tiny=keep_tiny)
     numbers = [model.add_rows(part.family.rows.columns, part.matrix, part.lower, part.upper) for part in rows]
     if time_limit is not None:
         model.limit_time(time_limit)

@@ -35,6 +35,8 @@ _WITHOUT_ANSWER = {
 }
 # Families, or parts of a conflict, that a print speaks of one by one.
 _MOST_SHOWN = 6
+# Places or bounds of one line of a conflict that are named one by one.
+_MOST_NAMED = 3
 # Columns of a conflict, and which of them are numbers.
 CONFLICT = {"kind": False, "name": False, "place": False, "side": False, "limit": True, "weight": True}
 
@@ -140,8 +142,10 @@ class Result:
         very large (above two million coefficients), time ran out, or stages are convex or arrivals come in chunks.
     written : Path or None
         Where the decisions of arrivals in chunks were written.
-    solved_for : Identity or None
-        Which arrivals and limits ``solve_offline`` solved for, by which a regret knows them again.
+    solved_for : Identity or ModelIdentity or None
+        What was solved, by which a regret knows it again.
+    remark : str
+        What one should know beside the numbers: that there is no objective, or that only whole numbers conflict.
 
     Examples
     --------
@@ -187,6 +191,7 @@ class Result:
     conflict: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(CONFLICT)))
     written: Path | None = None
     solved_for: Any = None
+    remark: str = ""
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -349,8 +354,9 @@ class Result:
         if self.answer is None:
             moves = "grows" if self.sense == "maximize" else "falls"
             why = _WITHOUT_ANSWER.get(self.status, "there is no answer").format(moves=moves)
-            return "\n".join([f"{lines[0]}; {why}", *self._conflict_lines()])
+            return "\n".join([f"{lines[0]}; {why}", *self._conflict_lines(), *self._remark_lines()])
         lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
+        lines += self._remark_lines()
         lines.append(self._bound_line())
         by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
         for name, worst in _shown(by_size):
@@ -399,24 +405,44 @@ class Result:
             how = "not certified, for no point with room in every row is known"
         return f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}"
 
+    def _remark_lines(self) -> list[str]:
+        return [f"  remark     {self.remark}"] if self.remark else []
+
     def _conflict_lines(self) -> list[str]:
         """What cannot hold together, rows before bounds."""
         if not len(self.conflict):
             return []
-        told: dict[str, list[str]] = {"rows": [], "bounds": []}
-        for kind, name, place, side, limit, _ in self.conflict.itertuples(index=False):
-            called = f"bound of {name}" if kind == "bound" else f"'{name}'"
-            if kind == "row":
-                called += f" at {self._place(name, place)}"
-            elif kind == "test function":
-                called += f" against test function {place}"
-            told["bounds" if kind == "bound" else "rows"].append(f"{called}, {side} {limit:.6g}")
-        lines = ["  conflict   these cannot hold together:"]
-        for what, each in told.items():
-            rest = len(each) - len(_shown(each))
-            more = [f"and {rest:,} other {what}, in result.conflict"] if rest else []
-            lines += [f"             {text}" for text in (*_shown(each), *more)]
-        return lines
+        groups: dict[Any, list[Any]] = {}
+        for part in self.conflict.itertuples(index=False):
+            # A constraint has one part, a family one for each of its places; bounds are alike.
+            groups.setdefault((part.kind, part.side, part.name if part.kind != "bound" else ""), []).append(part)
+        told = [self._conflict_line(parts) for parts in groups.values()]
+        head = "these cannot hold together:" if len(self.conflict) > 1 else "this cannot hold, whatever the values:"
+        rest = [f"and more, {len(told) - _MOST_SHOWN} lines like these; all parts are in result.conflict"]
+        shown = told if len(told) <= _MOST_SHOWN else told[:_MOST_SHOWN] + rest
+        return [f"  conflict   {head}", *(f"             {text}" for text in shown)]
+
+    def _conflict_line(self, parts: Sequence[Any]) -> str:
+        """Parts of a conflict that differ in their places only, or bounds on the same side."""
+        first, count = parts[0], len(parts)
+        limits = sorted({f"{part.limit:.6g}": part.limit for part in parts}.items(), key=lambda item: item[1])
+        limit = limits[0][0] if len(limits) == 1 else f"{limits[0][0]} to {limits[-1][0]}"
+        if first.kind == "bound":
+            names = [part.name for part in parts]
+            called = f"bound of {names[0]}" if count == 1 else f"bounds of {', '.join(names)}"
+            if count > _MOST_NAMED:
+                called = f"bounds of {count:,} variables, such as {names[0]}"
+        elif first.kind == "constraint":
+            called = f"'{first.name}'"
+        elif first.kind == "row":
+            where = [self._place(first.name, part.place) for part in parts[:_MOST_NAMED]]
+            called = f"'{first.name}' at {' and '.join(where)}"
+            if count > _MOST_NAMED:
+                called = f"'{first.name}' at {count:,} places, such as {' and '.join(where[:2])}"
+        else:
+            numbers = ", ".join(str(part.place) for part in parts)
+            called = f"'{first.name}' against test function{'s' if count > 1 else ''} {numbers}"
+        return f"{called}, {first.side} {limit}"
 
     def _worst_place(self, family: str) -> str:
         """Where a family is most violated, or tightest."""

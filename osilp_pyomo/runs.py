@@ -17,7 +17,7 @@ from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator, ResourceGroup
-from osilp_pyomo.identity import Identity, identity_of
+from osilp_pyomo.identity import Identity, ModelIdentity, identity_of
 from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.templates import Arrivals
 
@@ -224,11 +224,18 @@ class RunSummary:
         """Which problem was run."""
         return identity_of(self._evaluator, sum(self.counts.values()))
 
+    def _model_identity(self) -> ModelIdentity | None:
+        """What the model of the arrivals has in its objective, where it is known."""
+        return None
+
     def _refuse_other_problem(self, benchmark: Result) -> None:
-        """A regret against the optimum of another problem says nothing; a result of a model does not tell which."""
-        if benchmark.solved_for is None:
-            return
-        difference = self._identity().difference(benchmark.solved_for)
+        """A regret against the optimum of another problem says nothing; of a model only the objective is compared."""
+        solved_for, difference = benchmark.solved_for, None
+        if isinstance(solved_for, ModelIdentity):
+            own = self._model_identity()
+            difference = None if own is None else own.difference(solved_for)
+        elif solved_for is not None:
+            difference = self._identity().difference(solved_for)
         if difference is not None:
             raise OptionError(
                 f"regret: the benchmark is the optimum of another problem, {difference}. Use "
@@ -314,6 +321,12 @@ class Run(RunSummary):
 
     def _identity(self) -> Identity:
         return identity_of(self._evaluator, self._arrivals)
+
+    def _model_identity(self) -> ModelIdentity | None:
+        template = self._evaluator.template
+        if not template.linear:
+            return None
+        return ModelIdentity.of(template.numbers(template.objective, self._arrivals)[0].ravel())
 
     @property
     def decided(self) -> FloatArray:

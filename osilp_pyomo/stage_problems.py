@@ -20,6 +20,7 @@ from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.kernels import OVERRUN, TIE_SHARE, USED_UP
 from osilp_pyomo.problem import FiniteLP
+from osilp_pyomo.scaling import scaling_for
 from osilp_pyomo.templates import StageTemplate
 
 # Guarded rows that join the problem of a stage in one round, and rounds.
@@ -226,7 +227,12 @@ def _linear(
         True, weights, 0.0, one.lower[0], one.upper[0], template.integer, sparse.csr_array(matrix), lower, upper,
         [str(label) for label in template.decisions], [""] * len(matrix),
     )  # fmt: skip
-    found = HighsModel(lp).solve()
+    # What a stage decides may be measured in billionths, and HiGHS' tolerances are absolute.
+    scaling = scaling_for(lp, [])
+    found = HighsModel(lp, scaling).solve()
+    if found.status == "unbounded":
+        # Perhaps it is bounded by a coefficient that HiGHS takes for rounding.
+        found = HighsModel(lp, scaling, keep_tiny=True).solve()
     if found.status == "unbounded":
         raise _no_decision(one, "it is unbounded: a decision that earns more than it costs has no bound")
     if found.x is None:

@@ -70,6 +70,21 @@ DECLARATIONS = {
         lambda m: {},
         "SemiInfiniteConstraint: it needs rule=..., a function of the model and the index (got NoneType).",
     ),
+    "an expression": (
+        lambda m: {"expr": m.x <= 1},
+        "SemiInfiniteConstraint: expr= cannot hold the index; give rule=..., a function of the model and the index, such "
+        "as rule=lambda m, u: ...",
+    ),
+    "a rule without the index": (
+        lambda m: {"rule": lambda m: m.x <= 1},
+        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and one for each set, and takes (m) "
+        "(too many positional arguments); write it as a function of all of them.",
+    ),
+    "a rule with too many arguments": (
+        lambda m: {"rule": lambda m, u, v: m.x * u <= v},
+        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and one for each set, and takes (m, "
+        "u, v) (missing a required argument: 'v'); write it as a function of all of them.",
+    ),
     "where is no function": (
         lambda m: {"rule": lambda m, u: m.x * u <= 1, "where": True},
         "SemiInfiniteConstraint: where= must be a function of the model and the index (got bool).",
@@ -281,6 +296,11 @@ BASES = {
         osilp.Indicator(600),
         "Indicator(count=600): column 2 (u = 0.004167) is zero at every point of the grid on u in [0, 1], so it says "
         "nothing; use a finer grid or fewer test functions.",
+    ),
+    "a number": (10, "basis: expected a basis such as RBF(10) or a list of functions of the index (got 10)."),
+    "a class": (
+        osilp.RBF,
+        "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class RBF; write RBF(...)).",
     ),
     "no basis": ("RBF", "basis: expected a basis such as RBF(10) or a list of functions of the index (got str)."),
 }

@@ -591,6 +591,42 @@ def test_bounds_that_are_infinite_or_whole_count_too():
         controller.update(value=0.3, place=0.9, x=0.5)
 
 
+def test_a_regret_needs_the_optimum_of_the_same_model():
+    m, other = packing(), packing()
+    run = osilp.compile_online(m, stages=m.T).replay(osilp.Greedy())
+    assert run.regret(osilp.solve(m)).value > 0
+    for t in other.T:
+        other.value[t] = 1 - other.value[t].value
+    for model, text in (
+        (other, "one with other numbers in its objective than the arrivals of the run"),
+        (packing(20), "one with 20 terms in its objective, and those of the run are 40"),
+    ):
+        with pytest.raises(OptionError) as caught:
+            run.regret(osilp.solve(model))
+        assert str(caught.value) == (
+            f"regret: the benchmark is the optimum of another problem, {text}. Use program.solve_offline(data) with the "
+            "data of the run."
+        )
+
+
+def test_nothing_is_given_back_before_anything_was_taken():
+    controller = packing_program().controller(osilp.MirrorDescent())
+    with pytest.raises(DataError) as caught:
+        controller.release(value=0.3, place=0.9, x=1)
+    assert str(caught.value) == "release: no arrival was met yet, so that there is nothing to give back."
+
+
+def test_where_an_own_row_is_infinite_it_is_broken():
+    m = packing()
+    m.y = pyo.Var(m.T, bounds=(0, 1))
+    m.own = pyo.Constraint(m.T, rule=lambda m, t: -pyo.log(m.x[t]) - pyo.log(m.y[t]) <= 1)
+    controller = osilp.compile_online(m, stages=m.T).controller(osilp.MirrorDescent(), "none")
+    for nothing in ({"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 1.0}):
+        with pytest.raises(DataError, match="'own', which each arrival has for itself, is broken by inf"):
+            controller.update(value=0.3, place=0.9, x=nothing)
+    assert controller.t == 0
+
+
 @pytest.mark.parametrize("curved", [False, True])
 def test_what_breaks_a_row_of_the_arrival_itself_is_refused(curved):
     m = packing()

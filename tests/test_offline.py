@@ -329,6 +329,27 @@ def test_the_index_is_named_beside_integers_too():
     assert "'below', which is tightest at u = " in text
 
 
+def test_a_model_without_an_objective_says_so():
+    m = tent()
+    m.height.deactivate()
+    result = osilp.solve(m)
+    assert str(result).splitlines()[2] == (
+        "  remark     the model has no active objective: any feasible values are an answer"
+    )
+
+
+@pytest.mark.parametrize("tiny", [1e-8, 1e-9, 1e-10, 1e-11])
+def test_coefficients_beside_much_larger_ones_count(tiny):
+    """y >= -1 is possible only because x may be as large as it has to."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y = pyo.Var(bounds=(0, None)), pyo.Var(bounds=(-1, 3))
+    m.cost = pyo.Objective(expr=m.y)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y + tiny * m.x >= 5 + u)
+    result = osilp.solve(m)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(-1.0))
+
+
 def test_without_an_answer_it_says_why():
     m = tent()
     m.much = pyo.Constraint(expr=m.x >= 3)

@@ -597,6 +597,24 @@ def nothing_couples(m):
     m.usage.deactivate()
 
 
+def test_stages_of_another_model_are_refused():
+    m, other = plain(4), plain(4)
+    with pytest.raises(OptionError) as caught:
+        osilp.compile_online(m, stages=other.T)
+    assert str(caught.value) == ("compile_online: stages='T' is a Set of another model; give that of the model itself.")
+
+
+def test_own_rows_of_very_different_coefficients_bound_their_variables():
+    """Coefficients a thousand million times smaller than others of their row were lost, and x was unbounded."""
+    m = plain(4)
+    m.x.setub(None)
+    m.y = pyo.Var(m.T, within=pyo.NonNegativeReals)
+    m.gain.set_value(sum(m.value[t] * m.x[t] + m.y[t] for t in m.T))
+    m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + 1e9 * m.y[t] <= 1)
+    decision = osilp.compile_online(m, stages=m.T).controller(osilp.Greedy()).step(value=1.0, place=0.5)
+    assert decision.x["x"] == pytest.approx(1.0, abs=1e-6)
+
+
 PART = (
     "; online, the objective and every row that joins stages must hold all of them (rows over part of the past, ramps and "
     "running sums cannot be decided arrival by arrival)."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -593,6 +594,8 @@ def semi_infinite_families(model: Any, active: bool = True) -> Iterator[SemiInfi
 
 def _first_sentence(error: Exception) -> str:
     """Type and first sentence of an error, for a reason that fits on a line."""
+    if by_numpy := re.search(r"has no callable (\w+) method", str(error)):
+        return f"numpy's {by_numpy[1]} takes no Pyomo expression, where that of pyomo.environ does"
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

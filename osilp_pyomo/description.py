@@ -153,15 +153,15 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     count = len(budget)
     lines = [
         f"  theory    an arrival earns up to {largest_reward:.3g} and uses up to {largest_use:.3g} of a resource;",
-        f"            there is {budget.min():.3g} to {budget.max():.3g} an arrival of each of the {count} (from "
-        f"{len(some)} arrivals)",
+        f"            there is {budget.min():.3g} to {budget.max():.3g} an arrival of each of the {count} (looked at: "
+        f"{len(some)} arrivals of the model)",
     ]
     step = count * (largest_use + float(budget.max())) ** 2
     bound = np.sqrt(horizon) * (step / 2 + largest_reward**2 / (2 * float(budget.min()) ** 2))
-    told = f"{bound:.3g}"
+    told = f"is {bound:.3g}"
     if bound > horizon * largest_reward:
-        told += f", which says nothing: it is more than {largest_reward:.3g} an arrival"
-    lines.append(f"            the paper's bound on the regret of its Algorithms 1 and 2 (i.i.d., no guard) is {told}")
+        told = "says nothing here: it is more than all arrivals could earn"
+    lines.append(f"            the paper's bound on the regret of its Algorithms 1 and 2 (i.i.d., no guard) {told}")
     return lines
 
 

@@ -287,3 +287,10 @@ def test_random_coefficients(tree):
         return {"+": left + right, "-": left - right, "*": left * right}[node[0]]
 
     assert_same_function(model(), lambda m, u: (build(tree, m, u) + u) * m.x[0] + m.y * u <= 1 + build(tree, m, u))
+
+
+def test_a_function_of_numpy_is_told_by_its_name():
+    m = model()
+    with pytest.warns(errors.SamplingWarning) as caught:
+        m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y * np.exp(u) <= 2)
+    assert "(numpy's exp takes no Pyomo expression, where that of pyomo.environ does)" in str(caught[0].message)

@@ -18,6 +18,8 @@ from osilp_pyomo.templates import Arrivals
 # Data read from a file in single precision are still the same, and so are sums in another order.
 _SAME = 1e-6
 _OTHER_DATA = "one of as many arrivals as the run met, but with other data"
+# What rounding leaves of a coefficient that is zero, relative to the largest.
+_NOTHING = 1e-12
 _OTHER_NUMBERS = "one with other numbers in its objective than the arrivals of the run"
 # More columns than these are mixed at random into so many.
 _COLUMNS = 20
@@ -63,7 +65,7 @@ class ModelIdentity:
     @classmethod
     def of(cls, costs: FloatArray) -> ModelIdentity:
         """From coefficients in any order; variables that earn nothing do not count."""
-        return cls(np.sort(costs[costs != 0]))
+        return cls(np.sort(costs[np.abs(costs) > _NOTHING * np.abs(costs).max(initial=0.0)]))
 
     def difference(self, other: ModelIdentity) -> str | None:
         """In which way another model is not this one, as far as both tell; None if it may be the same."""

@@ -37,21 +37,21 @@ def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: flo
         None if solved.point is None else _answer(problem, solved.point),
         dict(zip(problem.names, solved.separation, strict=False)) if method == "exchange" else {},
         indices={family.name: family.user_domain.names for family in problem.families},
-        conflict=_conflict(solved.conflict),
-        remark=_remark(problem, solved),
+        conflict=_conflict(solved.conflict.clauses),
+        remark=_remark(solved),
     )
 
 
-def _remark(problem: SemiInfiniteLP, solved: Solved) -> str:
-    """What an infeasible problem without a conflict is told to be: without that proof, HiGHS is all there is."""
-    if solved.status != "infeasible" or solved.conflict:
+def _remark(solved: Solved) -> str:
+    """What should be known beside a status that says there is no answer."""
+    if solved.point is not None or solved.conflict.clauses:
         return ""
-    if problem.core.integer.any():
-        return "no conflict but that of whole numbers is known: with fractions no contradiction of rows was found"
-    return (
-        "no contradiction of finitely many rows was found, so that HiGHS' word is all there is; look for coefficients "
-        "of very different size, and for rows that conflict only in the limit"
-    )
+    if solved.dropped:
+        return (
+            "HiGHS left out coefficients that are tiny beside others of their row, which may be why; measure variables "
+            "in units that bring them nearer to each other"
+        )
+    return solved.conflict.why_none
 
 
 def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def as_grid(grid: object) -> Grid:
         return grid
     if isinstance(grid, list | tuple | np.ndarray):
         return Points(grid)
-    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {_told(grid)}).")
+    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {_told(grid, Grid)}).")
 
 
 def default_basis(domain: Domain) -> Basis:
@@ -96,12 +96,12 @@ def as_basis(basis: object) -> Basis:
     if isinstance(basis, list | tuple) and basis and all(callable(item) for item in basis):
         return Functions(*basis)
     raise BasisError(
-        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {_told(basis)})."
+        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {_told(basis, Basis)})."
     )
 
 
-def _told(value: object) -> str:
-    """A class by its own name, a number as it is, anything else by its type."""
+def _told(value: object, wanted: type) -> str:
+    """A class by its own name, with the way out if it is one of those wanted; a number as it is; else a type."""
     if isinstance(value, type):
-        return f"the class {value.__name__}; write {value.__name__}(...)"
+        return f"the class {value.__name__}" + (f"; write {value.__name__}(...)" if issubclass(value, wanted) else "")
     return repr(value) if isinstance(value, int | float) else type(value).__name__

@@ -176,6 +176,8 @@ def _result_record(result: Result) -> dict[str, Any]:
         })  # fmt: skip
         if result.answer.price is not None:
             record["price"] = {name: price.to_frame().to_dict("list") for name, price in result.answer.price.items()}
+    if result.remark:
+        record["remark"] = result.remark
     if len(result.conflict):
         record["conflict"] = result.conflict.to_dict("records")
     return record

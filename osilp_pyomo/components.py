@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyomo.environ
 from pyomo.common.collections import ComponentSet
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
@@ -333,7 +334,8 @@ class SemiInfiniteConstraint(Constraint):
             return
         arguments = self.arguments(first, self.placeholders)
         try:
-            signature = inspect.signature(self.user_rule)
+            # A decorator may give arguments of its own.
+            signature = inspect.signature(self.user_rule, follow_wrapped=False)
         except (TypeError, ValueError):
             return
         try:
@@ -341,7 +343,7 @@ class SemiInfiniteConstraint(Constraint):
         except TypeError as error:
             raise DeclarationError(
                 f"SemiInfiniteConstraint '{self.name}': its rule is called with {len(arguments) + 1} arguments, the "
-                f"model and one for each set, and takes {signature} ({error}); write it as a function of all of them."
+                f"model and its index, and takes {signature} ({error}); write it as a function of all of them."
             ) from None
 
     def _construct_family(self, index: Any) -> set[int]:
@@ -595,7 +597,8 @@ def semi_infinite_families(model: Any, active: bool = True) -> Iterator[SemiInfi
 def _first_sentence(error: Exception) -> str:
     """Type and first sentence of an error, for a reason that fits on a line."""
     if by_numpy := re.search(r"has no callable (\w+) method", str(error)):
-        return f"numpy's {by_numpy[1]} takes no Pyomo expression, where that of pyomo.environ does"
+        known = ", where that of pyomo.environ does" if hasattr(pyomo.environ, by_numpy[1]) else ""
+        return f"numpy's {by_numpy[1]} takes no Pyomo expression{known}"
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -23,6 +23,12 @@ from osilp_pyomo.scaling import Scaling
 
 # Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.
 _ROUNDING = 1e-9
+# Why a problem that is called infeasible has no conflict.
+_WHOLE = "no conflict but that of whole numbers is known: with fractions no contradiction of rows was found"
+_NO_PROOF = (
+    "no contradiction of finitely many rows was found, so that HiGHS' word is all there is; look for rows that "
+    "conflict only in the limit, and for coefficients of very different size"
+)
 # Coefficients of an LP that is solved for nothing but an explanation.
 MOST_COEFFICIENTS = 2_000_000
 
@@ -43,6 +49,23 @@ class Clause:
     weight: float
 
 
+@dataclass(frozen=True)
+class Conflict:
+    """What cannot hold together, or ``why_none`` is known."""
+
+    clauses: tuple[Clause, ...] = ()
+    why_none: str = ""
+
+    @classmethod
+    def too_large(cls, count: int) -> Conflict:
+        """Not looked for in so many coefficients."""
+        most = f"{MOST_COEFFICIENTS:,} are the most"
+        return cls(why_none=f"what conflicts was not looked for among {count:,} coefficients; {most}")
+
+
+NO_CONFLICT = Conflict()
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
     """Rows with what an explanation calls them: a kind for all, a name and a place for each.
@@ -57,17 +80,22 @@ class LabelledRows:
     sizes: FloatArray
 
 
+def crossed_bounds(core: FiniteLP) -> Conflict | None:
+    """The bounds of a variable that contradict each other, if any do."""
+    crossed = np.flatnonzero(core.column_lower > core.column_upper)
+    return Conflict(_bound_clauses(core, crossed[[0, 0]], np.array([-1.0, 1.0]))) if len(crossed) else None
+
+
 def find_conflict(
     core: FiniteLP, families: Sequence[LabelledRows], scaling: Scaling, time_limit: float | None = None
-) -> tuple[Clause, ...]:
-    """What conflicts among ordinary rows, bounds, and rows of families, integers taken as fractions; empty if unknown.
+) -> Conflict:
+    """What conflicts among ordinary rows, bounds, and rows of families, integers taken as fractions.
 
     Nothing is found where fractions satisfy all, where infinitely many rows are needed for a contradiction, where the
     LP is very large, or when time runs out.
     """
-    crossed = np.flatnonzero(core.column_lower > core.column_upper)
-    if len(crossed):
-        return _bound_clauses(core, crossed[[0, 0]], np.array([-1.0, 1.0]))
+    if (crossed := crossed_bounds(core)) is not None:
+        return crossed
     columns = core.columns
     system = _System(
         sparse.csr_array(sparse.vstack([core.matrix, *(_spread(part.rows, columns) for part in families)])),
@@ -75,13 +103,13 @@ def find_conflict(
         np.concatenate([core.row_upper, *(part.rows.upper for part in families)]),
     )
     if system.matrix.nnz > MOST_COEFFICIENTS:
-        return ()
-    weights = _weights(core, system, scaling, time_limit)
-    if weights is None:
-        return ()
-    contradicted = _contradiction(core, system, weights)
-    if contradicted is None:
-        return ()
+        return Conflict.too_large(system.matrix.nnz)
+    status, weights = _weights(core, system, scaling, time_limit)
+    if status != "optimal":
+        return Conflict(why_none=f"what conflicts is not known: the LP that tells ended with status '{status}'")
+    contradicted = None if weights is None else _contradiction(core, system, weights)
+    if weights is None or contradicted is None:
+        return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
     ordinary = len(core.row_lower)
     kinds = ["constraint"] * ordinary + [part.kind for part in families for _ in part.names]
     names = [*core.row_names, *(name for part in families for name in part.names)]
@@ -93,7 +121,7 @@ def find_conflict(
         limit = (system.upper if upper else system.lower)[row] * sizes[row]
         clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row] / sizes[row]))
     used = np.flatnonzero(contradicted)
-    return (*clauses, *_bound_clauses(core, used, contradicted[used]))
+    return Conflict((*clauses, *_bound_clauses(core, used, contradicted[used])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +133,13 @@ class _System:
     upper: FloatArray
 
 
-def _weights(core: FiniteLP, system: _System, scaling: Scaling, time_limit: float | None) -> FloatArray | None:
-    """A weight for each row, positive for its upper, negative for its lower limit; None where all can be satisfied."""
+def _weights(
+    core: FiniteLP, system: _System, scaling: Scaling, time_limit: float | None
+) -> tuple[str, FloatArray | None]:
+    """How the LP ended, and a weight for each row, positive for its upper and negative for its lower limit.
+
+    There are none where all rows can be satisfied.
+    """
     scaled = abs(scaling.matrix(system.matrix))
     size = scaled.max(axis=1).toarray().ravel() if scaled.nnz else np.zeros(len(system.lower))
     # A row without variables has but its limit to be measured by.
@@ -134,14 +167,14 @@ def _weights(core: FiniteLP, system: _System, scaling: Scaling, time_limit: floa
         model.limit_time(time_limit)
     solution = model.solve()
     if solution.status != "optimal" or solution.row_duals is None:
-        return None
+        return solution.status, None
     duals = np.maximum(-solution.row_duals, 0.0)
     weights = np.zeros(len(size))
     np.add.at(weights, above, duals[: len(above)])
     np.subtract.at(weights, below, duals[len(above) :])
     shares = np.abs(weights) * size
     weights[shares <= _ROUNDING * shares.max(initial=0.0)] = 0.0
-    return weights if weights.any() else None
+    return "optimal", weights if weights.any() else None
 
 
 def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray | None:

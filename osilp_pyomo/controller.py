@@ -269,7 +269,9 @@ class Controller:
         self._refuse_impossible(taken[0], batch, "release")
         live = self._live
         if not live.t:
-            raise DataError("release: no arrival was met yet, so that there is nothing to give back.")
+            raise DataError(
+                "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
+            )
         live.remaining += self._evaluator.used(batch, taken)[0]
         live.point_remaining += self._evaluator.used(batch, taken, POINTS)[0]
         live.earned -= float(self._evaluator.reward(batch, taken)[0])

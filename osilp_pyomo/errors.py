@@ -370,7 +370,8 @@ class MissingPackageError(OsilpError, ImportError):
 class NoSolutionError(OsilpError, RuntimeError):
     """Values were asked of a result that has none.
 
-    Look at ``result.status`` first; an infeasible model has no values, and ``print(result)`` says which rows conflict.
+    Look at ``result.status`` first; an infeasible model has no values, and ``print(result)`` says what conflicts if
+    that is known.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo.clusters import cluster_means
-from osilp_pyomo.conflicts import MOST_COEFFICIENTS, Clause, LabelledRows, find_conflict
+from osilp_pyomo.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
@@ -43,6 +43,8 @@ _STALLED, _ROUNDING = 15, 1e-6
 _REPAIRS = 3
 # A direction that improves the objective by more than this share of its largest cost, over a unit box, is a ray.
 _RAY = 1e-7
+# Numbers, zeros among them, of the rows in which a conflict is looked for: 160 MB.
+_MOST_DENSE = 20_000_000
 # Unbounded LPs in a row, each with rows that should have bounded it, before the question is left open.
 _MOST_RAYS = 20
 
@@ -63,6 +65,11 @@ class ExchangeOptions:
     patience: float = 6
     solver: str = AUTO
     keep_tiny: bool = False
+
+    def remaining_since(self, started: float) -> ExchangeOptions:
+        """Options for what is done besides: in silence, and in the time that is left, which may be none."""
+        left = None if self.time_limit is None else self.time_limit - (time.monotonic() - started)
+        return replace(self, time_limit=left, report=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,17 +306,15 @@ class Exchange:
         places = rows.by_family(len(families))
         return tuple(rows.points(mine, family.domain.dimension) for mine, family in zip(places, families, strict=True))
 
-    def _blocks(self) -> list[tuple[IntArray, RowBlock]]:
+    def _blocks(self) -> Iterator[tuple[IntArray, RowBlock]]:
         """The rows that are in the LP, search by search, with their places in the working set."""
-        blocks = []
         places = self.working.by_family(len(self.problem.families))
         for search in self.searches:
             rows = np.concatenate([places[number] for number in search.numbers])
             members = np.repeat(np.arange(len(search.numbers)), [len(places[number]) for number in search.numbers])
             if len(rows):
                 dimension = search.families[0].domain.dimension
-                blocks.append((rows, search.rows(members, self.working.points(rows, dimension))))
-        return blocks
+                yield rows, search.rows(members, self.working.points(rows, dimension))
 
     # -- endings ---------------------------------------------------------------------------------
 
@@ -337,12 +342,15 @@ class Exchange:
             value = np.inf if self.problem.core.maximize else -np.inf
         return Outcome(status, value, value, log=tuple(self.log), memory=self._largest)
 
-    def conflict(self) -> tuple[Clause, ...]:
+    def conflict(self) -> Conflict:
         """What cannot hold together of the rows that are in the LP, after a run that found them infeasible."""
-        core, labelled = self.problem.core, []
-        if len(self.working.family) * core.columns > MOST_COEFFICIENTS:
-            return ()
+        core, labelled, size = self.problem.core, [], 0
+        if (crossed := crossed_bounds(core)) is not None:
+            return crossed
         for places, block in self._blocks():
+            size += block.matrix.size
+            if size > _MOST_DENSE:
+                return Conflict.too_large(size)
             families = [self.problem.families[self.working.family[k]] for k in places]
             points = [self.working.point[k][None] for k in places]
             pairs = list(zip(families, points, strict=True))
@@ -445,7 +453,5 @@ class Exchange:
 
     def remaining(self) -> ExchangeOptions:
         """Options for an exchange within this one: in silence, and in the time that is left."""
-        limit = self.options.time_limit
-        if limit is not None:
-            limit = max(1e-3, limit - (time.monotonic() - self._started))
-        return replace(self.options, time_limit=limit, report=None)
+        left = self.options.remaining_since(self._started)
+        return left if left.time_limit is None else replace(left, time_limit=max(1e-3, left.time_limit))

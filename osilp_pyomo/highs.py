@@ -58,14 +58,15 @@ class HighsModel:
         self._scaling = Scaling.none(lp) if scaling is None else scaling
         self._sizes = np.empty(0)  # what each row was divided by
         self.restarts = 0  # solves that met numerical trouble and were begun anew in another way
+        self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
+        self._smallest = 1e-12 if keep_tiny else 1e-9
         self._highs = highspy.Highs()
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", FEASIBILITY_TOLERANCE)
         self._set("dual_feasibility_tolerance", FEASIBILITY_TOLERANCE)
-        if keep_tiny:
-            # By default coefficients below 1e-9 are dropped, and what only they bound, or allow, is lost: rows far out
-            # on an unbounded index have such. Mostly they are rounding, and keeping them makes trouble.
-            self._set("small_matrix_value", 1e-12)
+        # By default coefficients below 1e-9 are dropped, and what only they bound, or allow, is lost: rows far out on
+        # an unbounded index have such. Mostly they are rounding, and keeping them makes trouble.
+        self._set("small_matrix_value", self._smallest)
         # The default relative gap of 1e-4 would let exchange stop on a wrong integer answer.
         self._set("mip_rel_gap", 1e-9)
         self._set("mip_abs_gap", 1e-9)
@@ -90,6 +91,7 @@ class HighsModel:
         largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
         self._sizes = _sizes(largest, lp.row_lower, lp.row_upper)
         matrix.data /= np.repeat(self._sizes, np.diff(matrix.indptr))
+        self._note_dropped(matrix.data)
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = lp.columns, len(lp.row_lower)
         model.sense_ = highspy.ObjSense.kMaximize if lp.maximize else highspy.ObjSense.kMinimize
@@ -113,6 +115,7 @@ class HighsModel:
         sizes = _sizes(np.abs(scaled).max(axis=1, initial=0.0), lower, upper)
         scaled = scaled / sizes[:, None]
         kept = scaled != 0
+        self._note_dropped(scaled[kept])
         starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
         indices = np.broadcast_to(columns, scaled.shape)[kept].astype(np.int32)
         status = self._highs.addRows(
@@ -123,6 +126,9 @@ class HighsModel:
         numbers = np.arange(self.rows, self.rows + len(matrix))
         self._sizes = np.concatenate([self._sizes, sizes])
         return numbers
+
+    def _note_dropped(self, coefficients: FloatArray) -> None:
+        self.dropped |= bool(np.any((coefficients != 0) & (np.abs(coefficients) <= self._smallest)))
 
     def change_costs(self, cost: FloatArray) -> None:
         """Other costs for all columns; the basis stays feasible, so that the next solve goes on from it."""

@@ -70,7 +70,7 @@ class ModelIdentity:
     def difference(self, other: ModelIdentity) -> str | None:
         """In which way another model is not this one, as far as both tell; None if it may be the same."""
         if len(self.costs) != len(other.costs):
-            return f"one with {len(other.costs)} terms in its objective, and those of the run are {len(self.costs)}"
+            return f"one whose objective has {len(other.costs)} coefficients, and that of the run {len(self.costs)}"
         size = float(np.abs(self.costs).max(initial=0.0))
         return None if np.allclose(self.costs, other.costs, rtol=_SAME, atol=_SAME * size) else _OTHER_NUMBERS
 

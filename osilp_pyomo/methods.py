@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from osilp_pyomo.bases import Functionals
 from osilp_pyomo.bodies import EllipsoidBody
 from osilp_pyomo.clusters import join_close
 from osilp_pyomo.cones import taken_apart
-from osilp_pyomo.conflicts import Clause
+from osilp_pyomo.conflicts import NO_CONFLICT, Conflict
 from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
@@ -59,7 +60,11 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """How a method ended; ``conflict`` is what cannot hold together where the problem is infeasible."""
+    """How a method ended.
+
+    ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
+    coefficients that are tiny beside others of their row.
+    """
 
     status: str
     objective: float
@@ -69,7 +74,8 @@ class Solved:
     memory: int = 0
     log: tuple[dict[str, Any], ...] = ()
     separation: tuple[str, ...] = ()
-    conflict: tuple[Clause, ...] = ()
+    conflict: Conflict = NO_CONFLICT
+    dropped: bool = False
 
 
 def solve_by(
@@ -77,9 +83,10 @@ def solve_by(
 ) -> Solved:
     """Solve by a method, which has grids or test functions ``laid`` for each family if it needs them.
 
-    Where nothing proves that there is no answer it is looked for again, with the coefficients that HiGHS takes for
-    rounding: that a problem is infeasible is proved by a conflict, that it is unbounded by nothing.
+    Where there is no answer, and HiGHS took coefficients for rounding and left them out, it is looked for again with
+    them. That a problem is infeasible is proved by a conflict, that it is unbounded by nothing.
     """
+    started = time.monotonic()
     if method == "exchange":
         solved = by_exchange(problem, options, fix_integers)
     elif method == "counterpart":
@@ -88,12 +95,12 @@ def solve_by(
         solved = by_grid(problem, laid, options, fix_integers)
     else:
         solved = by_projection(problem, laid, options, fix_integers)
-    if options.keep_tiny or solved.conflict or solved.status not in _NO_ANSWER:
+    if options.keep_tiny or not solved.dropped or solved.conflict.clauses or solved.status not in _NO_ANSWER:
         return solved
-    with suppress(SolverError):
-        again = solve_by(method, problem, laid, replace(options, keep_tiny=True), fix_integers)
-        if again.point is not None:
-            return again
+    left = options.remaining_since(started)
+    if left.time_limit is None or left.time_limit > 0:
+        with suppress(SolverError):
+            return solve_by(method, problem, laid, replace(left, keep_tiny=True), fix_integers)
     return solved
 
 
@@ -184,6 +191,7 @@ def by_grid(
 
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """The finite LP that says the same, by duality; audited by the exact separation that it does not use."""
+    started = time.monotonic()
     finite = counterpart(problem)
     model = HighsModel(finite.lp, keep_tiny=options.keep_tiny)
     if options.time_limit is not None:
@@ -192,9 +200,19 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     size = finite.lp.matrix.nnz * 12
     if solution.x is None:
         # The rows of the counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
-        silent = replace(options, report=None)
-        conflict = by_exchange(problem, silent).conflict if solution.status == "infeasible" else ()
-        return Solved(solution.status, solution.objective, solution.bound, None, 0, size, conflict=conflict)
+        conflict, left = NO_CONFLICT, options.remaining_since(started)
+        if solution.status == "infeasible" and (left.time_limit is None or left.time_limit > 0):
+            with suppress(SolverError):
+                conflict = by_exchange(problem, left).conflict
+        return Solved(
+            solution.status,
+            solution.objective,
+            solution.bound,
+            rows=0,
+            memory=size,
+            conflict=conflict,
+            dropped=model.dropped,
+        )
     if fix_integers and solution.row_duals is None:
         integers = np.flatnonzero(finite.lp.integer)
         priced = model.solve_with_fixed(integers, solution.x[integers])
@@ -232,8 +250,15 @@ def by_projection(
     solution, priced = found.solution, found.priced
     count = sum(len(part.lower) for part in rows)
     if solution.x is None:
-        conflict = found.conflict
-        return Solved(solution.status, solution.objective, solution.bound, None, count, found.memory, conflict=conflict)
+        return Solved(
+            solution.status,
+            solution.objective,
+            solution.bound,
+            rows=count,
+            memory=found.memory,
+            conflict=found.conflict,
+            dropped=found.dropped,
+        )
     prices = atoms = None
     if found.duals is not None:
         prices = tuple(
@@ -266,7 +291,7 @@ def _solved(
             prices = tuple(map(price_of, families, outcome.points, outcome.duals))
         point = Point(outcome.x, checked, prices, outcome.core_duals, outcome.reduced_costs, outcome.repaired)
     count = sum(map(len, outcome.points))
-    conflict = exchange.conflict() if outcome.status == "infeasible" else ()
+    conflict = exchange.conflict() if outcome.status == "infeasible" else NO_CONFLICT
     return Solved(
         outcome.status,
         outcome.objective,
@@ -277,6 +302,7 @@ def _solved(
         outcome.log,
         outcome.separation,
         conflict,
+        exchange.model.dropped,
     )
 
 

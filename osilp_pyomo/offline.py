@@ -114,7 +114,7 @@ def solve(
         solved = solve_by(method, traced.problem, laid, options, fix_integers)
     result = result_of(traced.problem, method, solved, time.monotonic() - started)
     result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
-    if active_objective(model) is None:
+    if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo.bases import Functionals
-from osilp_pyomo.conflicts import Clause, LabelledRows, find_conflict
+from osilp_pyomo.conflicts import NO_CONFLICT, Conflict, LabelledRows, find_conflict
 from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.highs import HighsModel, LPSolution
 from osilp_pyomo.problem import BLOCK_SIZE, Family, RowBlock, SemiInfiniteLP, excess_of, violation_scale
@@ -62,7 +62,8 @@ class ProjectedSolution:
     priced: LPSolution
     duals: tuple[FloatArray, ...] | None
     memory: int
-    conflict: tuple[Clause, ...] = ()
+    conflict: Conflict = NO_CONFLICT
+    dropped: bool = False
 
 
 def solve_projected(
@@ -96,8 +97,8 @@ def solve_projected(
         phi = part.functionals.matrix
         held = phi.nbytes if isinstance(phi, np.ndarray) else phi.data.nbytes + phi.indices.nbytes
         memory += held + part.functionals.points.nbytes + 3 * part.matrix.nbytes
-    conflict: tuple[Clause, ...] = ()
+    conflict = NO_CONFLICT
     if solution.status == "infeasible":
         left = None if time_limit is None else max(1e-3, time_limit - (time.monotonic() - started))
         conflict = find_conflict(problem.core, [part.labelled() for part in rows], scaling, left)
-    return ProjectedSolution(solution, priced, duals, memory, conflict)
+    return ProjectedSolution(solution, priced, duals, memory, conflict, model.dropped)

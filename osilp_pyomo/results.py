@@ -145,7 +145,7 @@ class Result:
     solved_for : Identity or ModelIdentity or None
         What was solved, by which a regret knows it again.
     remark : str
-        What one should know beside the numbers: that there is no objective, or that only whole numbers conflict.
+        What one should know beside the numbers: that there is no objective, or why no conflict is told.
 
     Examples
     --------
@@ -440,8 +440,10 @@ class Result:
             if count > _MOST_NAMED:
                 called = f"'{first.name}' at {count:,} places, such as {' and '.join(where[:2])}"
         else:
-            numbers = ", ".join(str(part.place) for part in parts)
+            numbers = ", ".join(str(part.place) for part in parts[:_MOST_NAMED])
             called = f"'{first.name}' against test function{'s' if count > 1 else ''} {numbers}"
+            if count > _MOST_NAMED:
+                called = f"'{first.name}' against {count:,} test functions, such as {numbers}"
         return f"{called}, {first.side} {limit}"
 
     def _worst_place(self, family: str) -> str:

@@ -234,12 +234,15 @@ class RunSummary:
         if isinstance(solved_for, ModelIdentity):
             own = self._model_identity()
             difference = None if own is None else own.difference(solved_for)
+            if benchmark.sense != self.sense:
+                difference = f"one to {benchmark.sense}"
         elif solved_for is not None:
             difference = self._identity().difference(solved_for)
         if difference is not None:
             raise OptionError(
                 f"regret: the benchmark is the optimum of another problem, {difference}. Use "
-                "program.solve_offline(data) with the data of the run."
+                "program.solve_offline(data) with the data of the run, or run.shortfall(benchmark) if it is the same "
+                "problem written in another way."
             )
 
     def __str__(self) -> str:

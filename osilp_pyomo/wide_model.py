@@ -101,6 +101,11 @@ class WideModel:
             self._whole.add_rows(columns, matrix, lower, upper)
         return np.arange(first, last)
 
+    @property
+    def dropped(self) -> bool:
+        """Whether HiGHS left a coefficient out, where it has all columns; the dual leaves none out."""
+        return self._whole is not None and self._whole.dropped
+
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""
         kept = np.setdiff1d(np.arange(self.rows), numbers)

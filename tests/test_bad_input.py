@@ -1,5 +1,7 @@
 """Bad input: a clear error each, its whole text, and the model as it was."""
 
+import functools
+
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -77,13 +79,13 @@ DECLARATIONS = {
     ),
     "a rule without the index": (
         lambda m: {"rule": lambda m: m.x <= 1},
-        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and one for each set, and takes (m) "
-        "(too many positional arguments); write it as a function of all of them.",
+        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and its index, and takes (m) (too "
+        "many positional arguments); write it as a function of all of them.",
     ),
     "a rule with too many arguments": (
         lambda m: {"rule": lambda m, u, v: m.x * u <= v},
-        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and one for each set, and takes (m, "
-        "u, v) (missing a required argument: 'v'); write it as a function of all of them.",
+        "SemiInfiniteConstraint 'bad': its rule is called with 2 arguments, the model and its index, and takes (m, u, v) "
+        "(missing a required argument: 'v'); write it as a function of all of them.",
     ),
     "where is no function": (
         lambda m: {"rule": lambda m, u: m.x * u <= 1, "where": True},
@@ -302,6 +304,10 @@ BASES = {
         osilp.RBF,
         "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class RBF; write RBF(...)).",
     ),
+    "another class": (
+        osilp.Midpoint,
+        "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class Midpoint).",
+    ),
     "no basis": ("RBF", "basis: expected a basis such as RBF(10) or a list of functions of the index (got str)."),
 }
 
@@ -373,3 +379,21 @@ def test_every_error_is_in_the_tree():
     ours = [kind for kind in kinds if not issubclass(kind, Warning)]
     assert all(issubclass(kind, errors.OsilpError) for kind in ours)
     assert all(kind.__name__ in errors.__doc__ for kind in ours)
+
+
+def test_a_decorator_may_give_arguments_of_its_own():
+    def scaled(rule):
+        @functools.wraps(rule)
+        def called(m, u):
+            return rule(m, u, 2.0)
+
+        return called
+
+    m = small()
+
+    @scaled
+    def rule(m, u, scale):
+        return m.x >= scale * u
+
+    m.row = SemiInfiniteConstraint(m.u, rule=rule)
+    assert osilp.solve(m).values["x"] == pytest.approx(2.0)

@@ -1,5 +1,7 @@
 """What makes a model infeasible: conflicts that scipy finds infeasible too, and feasible without any one part."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -180,7 +182,10 @@ def test_where_no_finite_number_of_rows_conflicts_there_is_none():
     m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x + m.y * u >= 1 + 2 * u)
     result = osilp.solve(m)
     assert (result.status, len(result.conflict)) == ("infeasible", 0)
-    assert result.remark.startswith("no contradiction of finitely many rows was found, so that HiGHS' word is all")
+    # Far out, x has next to no part in the row.
+    assert result.remark.startswith(
+        "HiGHS left out coefficients that are tiny beside others of their row, which may be"
+    )
 
 
 def test_whole_numbers_alone_are_no_conflict_of_rows():
@@ -229,6 +234,55 @@ def test_of_arrivals_each_is_told_with_its_own_limit():
     assert str(result).endswith("bounds of 4 variables, such as x @ a, at most 2")
 
 
+def test_own_rows_of_equal_arrivals_are_told_of_each():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(4)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x, m.y = pyo.Var(m.T, bounds=(0, 9)), pyo.Var(m.T, bounds=(0, 9))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t] + m.y[t] for t in m.T) <= 200 - u)
+    m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + m.y[t] <= 2)
+    m.least = pyo.Constraint(expr=sum(m.x[t] + m.y[t] for t in m.T) >= 20)
+    program = osilp.compile_online(m, stages=m.T)
+    result = program.solve_offline(pd.DataFrame({"value": [1.0, 1.0, 2.0, 1.0]}, index=list("abcd")))
+    told = result.conflict.set_index("name")["limit"]
+    assert told.to_dict() == {"least": 20.0, "own @ a": 2.0, "own @ b": 2.0, "own @ d": 2.0, "own @ c": 2.0}
+
+
+def test_a_sparse_model_of_many_rows_and_columns_is_explained():
+    """What counts is how many coefficients there are, not rows times columns."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.K = pyo.RangeSet(150)
+    m.x = pyo.Var(m.K, range(60), bounds=(0, 1))
+    m.cost = pyo.Objective(expr=sum(m.x.values()))
+    m.row = osilp.SemiInfiniteConstraint(
+        m.K, m.u, rule=lambda m, k, u: sum((1 + u * j) * m.x[k, j] for j in range(60)) <= (-1 if k == 7 else 5)
+    )
+    result = osilp.solve(m)
+    assert set(result.conflict["name"][:1]) == {"row[7]"}
+
+
+def test_a_conflict_that_was_not_looked_for_says_so(monkeypatch):
+    monkeypatch.setattr("osilp_pyomo.conflicts.MOST_COEFFICIENTS", 3)
+    remark = osilp.solve(capacity_model()).remark
+    assert re.fullmatch(r"what conflicts was not looked for among \d+ coefficients; 3 are the most", remark)
+
+
+def test_of_many_families_some_are_printed():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.K = pyo.RangeSet(8)
+    m.x = pyo.Var(m.K)
+    m.cost = pyo.Objective(expr=m.x[1])
+    m.row = osilp.SemiInfiniteConstraint(m.K, m.u, rule=lambda m, k, u: m.x[k] <= u)
+    m.least = pyo.Constraint(expr=sum(m.x.values()) >= 1)
+    lines = str(osilp.solve(m)).splitlines()
+    assert len(lines) == 2 + 6 + 1
+    assert lines[-1] == "             and more, 3 lines like these; all parts are in result.conflict"
+
+
 def test_names_that_look_like_those_of_arrivals_are_left_alone():
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
@@ -257,20 +311,28 @@ def test_numbers_of_any_size(size):
 
 
 def test_many_places_of_a_row_are_one_line():
-    """The best uniform error of a parabola for exp on [0, 1] is .0088; x is between both rows at four points."""
+    """A polynomial of degree 6 misses |u - .5| by more than .005 somewhere, above or below, at eight places in turn."""
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
-    m.x = pyo.Var(range(3))
+    m.x = pyo.Var(range(7))
     m.cost = pyo.Objective(expr=m.x[0])
     m.fit = osilp.SemiInfiniteConstraint(
         m.u,
-        rule=lambda m, u: (pyo.exp(u) - 0.005, m.x[0] + m.x[1] * u + m.x[2] * u**2, pyo.exp(u) + 0.005),
+        rule=lambda m, u: (
+            abs(u - 0.5) - 0.005,
+            sum(m.x[k] * (2 * u - 1) ** k for k in range(7)),
+            abs(u - 0.5) + 0.005,
+        ),
     )
     result = osilp.solve(m)
     assert_irreducible(m, result.conflict)
     lines = str(result).splitlines()
     assert len(lines) == 4
-    assert {line.split(" at u = ")[0] for line in lines[2:]} == {"             'fit'"}
+    for line in lines[2:]:
+        side = "at least" if ", at least " in line else "at most"
+        count = int((result.conflict["side"] == side).sum())
+        assert count > 3
+        assert line.startswith(f"             'fit' at {count} places, such as u = ")
 
 
 def test_only_some_of_many_are_printed():

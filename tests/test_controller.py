@@ -508,7 +508,7 @@ def test_a_regret_needs_the_optimum_of_the_same_problem():
             run.regret(best)
         assert str(caught.value) == (
             f"regret: the benchmark is the optimum of another problem, {text}. Use program.solve_offline(data) with the "
-            "data of the run."
+            "data of the run, or run.shortfall(benchmark) if it is the same problem written in another way."
         )
     run = program.replay(osilp.Greedy())
     with pytest.raises(OptionError, match="other limits than those of the run"):
@@ -597,23 +597,37 @@ def test_a_regret_needs_the_optimum_of_the_same_model():
     assert run.regret(osilp.solve(m)).value > 0
     for t in other.T:
         other.value[t] = 1 - other.value[t].value
+    least = packing()
+    least.reward.sense = pyo.minimize
     for model, text in (
         (other, "one with other numbers in its objective than the arrivals of the run"),
-        (packing(20), "one with 20 terms in its objective, and those of the run are 40"),
+        (packing(20), "one whose objective has 20 coefficients, and that of the run 40"),
+        (least, "one to minimize"),
     ):
         with pytest.raises(OptionError) as caught:
             run.regret(osilp.solve(model))
         assert str(caught.value) == (
             f"regret: the benchmark is the optimum of another problem, {text}. Use program.solve_offline(data) with the "
-            "data of the run."
+            "data of the run, or run.shortfall(benchmark) if it is the same problem written in another way."
         )
+
+
+def test_a_regret_does_not_count_what_is_rounding():
+    m = packing()
+    m.y = pyo.Var(m.T, bounds=(0, 1))
+    nothing = sum((m.value[t] - 0.1 * m.value[t] * 10) * m.y[t] for t in m.T)
+    m.reward.set_value(sum(m.value[t] * m.x[t] for t in m.T) + nothing)
+    run = osilp.compile_online(m, stages=m.T).replay(osilp.Greedy())
+    assert run.regret(osilp.solve(m)).value > 0
 
 
 def test_nothing_is_given_back_before_anything_was_taken():
     controller = packing_program().controller(osilp.MirrorDescent())
     with pytest.raises(DataError) as caught:
         controller.release(value=0.3, place=0.9, x=1)
-    assert str(caught.value) == "release: no arrival was met yet, so that there is nothing to give back."
+    assert str(caught.value) == (
+        "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
+    )
 
 
 def test_where_an_own_row_is_infinite_it_is_broken():

@@ -338,15 +338,42 @@ def test_a_model_without_an_objective_says_so():
     )
 
 
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
 @pytest.mark.parametrize("tiny", [1e-8, 1e-9, 1e-10, 1e-11])
-def test_coefficients_beside_much_larger_ones_count(tiny):
+def test_coefficients_beside_much_larger_ones_bound(tiny, method):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y = pyo.Var(), pyo.Var(bounds=(-1, 3))
+    m.gain = pyo.Objective(expr=tiny * m.x, sense=pyo.maximize)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y + tiny * m.x <= 5 + 0 * u)
+    result = osilp.solve(m, method)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(6.0))
+
+
+def test_coefficients_that_are_left_out_are_told():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y = pyo.Var(), pyo.Var(bounds=(-1, 3))
+    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y + 1e-14 * m.x <= 5 + u)
+    result = osilp.solve(m)
+    assert result.status == "unbounded"
+    assert str(result).endswith(
+        "\n  remark     HiGHS left out coefficients that are tiny beside others of their row, which may be why; measure "
+        "variables in units that bring them nearer to each other"
+    )
+
+
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
+@pytest.mark.parametrize("tiny", [1e-8, 1e-9, 1e-10, 1e-11])
+def test_coefficients_beside_much_larger_ones_count(tiny, method):
     """y >= -1 is possible only because x may be as large as it has to."""
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
     m.x, m.y = pyo.Var(bounds=(0, None)), pyo.Var(bounds=(-1, 3))
     m.cost = pyo.Objective(expr=m.y)
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y + tiny * m.x >= 5 + u)
-    result = osilp.solve(m)
+    result = osilp.solve(m, method)
     assert (result.status, result.objective) == ("optimal", pytest.approx(-1.0))
 
 

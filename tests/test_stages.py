@@ -610,7 +610,7 @@ def test_own_rows_of_very_different_coefficients_bound_their_variables():
     m.x.setub(None)
     m.y = pyo.Var(m.T, within=pyo.NonNegativeReals)
     m.gain.set_value(sum(m.value[t] * m.x[t] + m.y[t] for t in m.T))
-    m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + 1e9 * m.y[t] <= 1)
+    m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + 1e11 * m.y[t] <= 1)
     decision = osilp.compile_online(m, stages=m.T).controller(osilp.Greedy()).step(value=1.0, place=0.5)
     assert decision.x["x"] == pytest.approx(1.0, abs=1e-6)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,30 +13,10 @@ import pandas as pd
 from osilp_pyomo.audit import Audit
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.prices import Price
+from osilp_pyomo.result_text import text_of
 
 T = TypeVar("T")
 
-# How a worst row was found, as the end of a sentence.
-_HOW = {
-    "closed form": "in closed form",
-    "linear program": "by linear programs",
-    "closed form and linear program": "in closed form and by linear programs",
-    "convex program": "by convex programs that prove it",
-    "enumeration": "by trying every scenario",
-    "concave rows": "by a climb, for the row is concave in the vector",
-}
-# What a status without values means.
-_WITHOUT_ANSWER = {
-    "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
-    "unbounded": "the objective {moves} without limit: a row or a bound that stops it is missing",
-    "infeasible_or_unbounded": "HiGHS could not tell which of both it is",
-    "time_limit": "it was stopped before there was an answer",
-    "iteration_limit": "it was stopped before there was an answer",
-}
-# Families, or parts of a conflict, that a print speaks of one by one.
-_MOST_SHOWN = 6
-# Places or bounds of one line of a conflict that are named one by one.
-_MOST_NAMED = 3
 # Columns of a conflict, and which of them are numbers.
 CONFLICT = {"kind": False, "name": False, "place": False, "side": False, "limit": True, "weight": True}
 
@@ -282,14 +262,14 @@ class Result:
         Where the values are no feasible point, because rows hold at grid points or on test functions only or because
         exchange was stopped early, all that is known is the bound: the other end is infinite.
         """
-        if self._reached:
+        if self.reached:
             return (min(self.objective, self.bound), max(self.objective, self.bound))
         if self.sense == "maximize":
             return (-np.inf, np.inf if np.isnan(self.bound) else self.bound)
         return (-np.inf if np.isnan(self.bound) else self.bound, np.inf)
 
     @property
-    def _reached(self) -> bool:
+    def reached(self) -> bool:
         """Whether the objective is that of a point of the semi-infinite problem."""
         if self.answer is None:
             return False
@@ -350,159 +330,6 @@ class Result:
                 suffix.update(zip(components, numbers.tolist(), strict=True))
 
     def __str__(self) -> str:
-        lines = [f"{self.method}: {self.status} in {self.seconds:.2f} s"]
-        if self.answer is None:
-            moves = "grows" if self.sense == "maximize" else "falls"
-            why = _WITHOUT_ANSWER.get(self.status, "there is no answer").format(moves=moves)
-            return "\n".join([f"{lines[0]}; {why}", *self._conflict_lines(), *self._remark_lines()])
-        lines.append(f"  objective  {self.objective:.10g} ({self.sense})")
-        lines += self._remark_lines()
-        lines.append(self._bound_line())
-        by_size = sorted(self.answer.violation.items(), key=lambda item: -item[1])
-        for name, worst in _shown(by_size):
-            if worst > 0:
-                lines.append(f"  violation  {worst:.2g} of '{name}', worst at {self._worst_place(name)}")
-            else:
-                lines.append(f"  violation  none of '{name}', which is tightest at {self._worst_place(name)}")
-        lines += _others(by_size, "  violation  at most {:.2g} of {} other families", lambda item: item[1])
-        if np.isfinite(self.test_violation):
-            lines.append(f"             {self.test_violation:.2g} against the test functions")
-        if self.answer.price is None:
-            lines.append("  price      none: the model has integer variables")
-        else:
-            by_total = sorted(self.answer.price.values(), key=lambda price: -abs(price.total))
-            lines.extend(f"  price      {price!r}" for price in _shown(by_total))
-            lines += _others(
-                by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total)
-            )
-        lines += self._separation_lines()
-        lines.append(f"  audit      {self.audit}")
-        lines.append(f"  size       {self.rows} semi-infinite rows held at the end, {_bytes(self.memory)}")
-        restarts = int(self.log["restarts"].iloc[-1]) if "restarts" in self.log else 0
-        if restarts:
-            lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
-        sampled = [name for name, route in self.routes.items() if route == "sampled"]
-        if sampled:
-            lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
-        return "\n".join(lines)
-
-    def _bound_line(self) -> str:
-        """What is known of the optimum, and from what."""
-        assert self.answer is not None
-        side = "above" if self.sense == "maximize" else "below"
-        if not self.answer.audit.families:
-            return "  bound      the objective: there are no semi-infinite rows"
-        if self.method in ("discretized", "projected") and not self._reached:
-            where = "at the grid points" if self.method == "discretized" else "against the test functions"
-            return f"  bound      the optimum is not {side} {self.bound:.10g}; the rows hold {where} only"
-        if not self._reached:
-            return f"  bound      the optimum is not {side} {self.bound:.10g}; stopped early, no feasible values yet"
-        if self.method == "counterpart":
-            return "  bound      the objective: the counterpart is the same problem in finitely many rows"
-        low, high = self.bracket
-        how = "feasible values, moved there a little" if self.answer.repaired else "feasible values"
-        if not self.certified:
-            how = "not certified, for no point with room in every row is known"
-        return f"  bracket    [{low:.10g}, {high:.10g}], gap {self.gap:.2g}; {how}"
-
-    def _remark_lines(self) -> list[str]:
-        return [f"  remark     {self.remark}"] if self.remark else []
-
-    def _conflict_lines(self) -> list[str]:
-        """What cannot hold together, rows before bounds."""
-        if not len(self.conflict):
-            return []
-        groups: dict[Any, list[Any]] = {}
-        for part in self.conflict.itertuples(index=False):
-            # A constraint has one part, a family one for each of its places; bounds are alike.
-            groups.setdefault((part.kind, part.side, part.name if part.kind != "bound" else ""), []).append(part)
-        told = [self._conflict_line(parts) for parts in groups.values()]
-        head = "these cannot hold together:" if len(self.conflict) > 1 else "this cannot hold, whatever the values:"
-        rest = [f"and more, {len(told) - _MOST_SHOWN} lines like these; all parts are in result.conflict"]
-        shown = told if len(told) <= _MOST_SHOWN else told[:_MOST_SHOWN] + rest
-        return [f"  conflict   {head}", *(f"             {text}" for text in shown)]
-
-    def _conflict_line(self, parts: Sequence[Any]) -> str:
-        """Parts of a conflict that differ in their places only, or bounds on the same side."""
-        first, count = parts[0], len(parts)
-        limits = sorted({f"{part.limit:.6g}": part.limit for part in parts}.items(), key=lambda item: item[1])
-        limit = limits[0][0] if len(limits) == 1 else f"{limits[0][0]} to {limits[-1][0]}"
-        if first.kind == "bound":
-            names = [part.name for part in parts]
-            called = f"bound of {names[0]}" if count == 1 else f"bounds of {', '.join(names)}"
-            if count > _MOST_NAMED:
-                called = f"bounds of {count:,} variables, such as {names[0]}"
-        elif first.kind == "constraint":
-            called = f"'{first.name}'"
-        elif first.kind == "row":
-            where = [self._place(first.name, part.place) for part in parts[:_MOST_NAMED]]
-            called = f"'{first.name}' at {' and '.join(where)}"
-            if count > _MOST_NAMED:
-                called = f"'{first.name}' at {count:,} places, such as {' and '.join(where[:2])}"
-        else:
-            numbers = ", ".join(str(part.place) for part in parts[:_MOST_NAMED])
-            called = f"'{first.name}' against test function{'s' if count > 1 else ''} {numbers}"
-            if count > _MOST_NAMED:
-                called = f"'{first.name}' against {count:,} test functions, such as {numbers}"
-        return f"{called}, {first.side} {limit}"
-
-    def _worst_place(self, family: str) -> str:
-        """Where a family is most violated, or tightest."""
-        assert self.answer is not None
-        return self._place(family, self.answer.worst_index[family])
-
-    def _place(self, family: str, index: Any) -> str:
-        """A point with the names of the family's index."""
-        names, place = self.indices[family], _short(index)
-        if len(names) == 1:
-            return f"{names[0]} = {place}"
-        # The entries of a vector are called xi[0], xi[1], ...
-        vector = {name.partition("[")[0] for name in names}
-        called = vector.pop() if len(vector) == 1 else f"({', '.join(names)})"
-        return f"{called} = {place}"
-
-    def _separation_lines(self) -> list[str]:
-        """How exactly rows were separated."""
-        ways: dict[str, int] = {}
-        for way in self.separation.values():
-            ways[way] = ways.get(way, 0) + 1
-        if set(ways) == {"search"}:
-            return ["  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"]
-        lines = [
-            f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
-            f"{len(self.separation)} families"
-            for way, count in ways.items()
-            if way != "search"
-        ]
-        if "search" in ways:
-            lines.append(f"  search     {ways['search']} families were scanned: not certified beyond what a scan sees")
-        return lines
+        return text_of(self)
 
     __repr__ = __str__
-
-
-def _bytes(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1.0, count / 1e3):.0f} kB"
-
-
-def _shown(entries: Sequence[T]) -> Sequence[T]:
-    """The first few of many entries, which come largest first."""
-    return entries if len(entries) <= _MOST_SHOWN else entries[: _MOST_SHOWN - 3]
-
-
-def _others(entries: Sequence[T], text: str, size: Callable[[T], float]) -> list[str]:
-    """One line for the entries that are not shown, with the size of the largest."""
-    shown = len(_shown(entries))
-    return [] if shown == len(entries) else [text.format(size(entries[shown]), len(entries) - shown)]
-
-
-def _short(index: Any) -> str:
-    """A point, long vectors cut short and rounded."""
-    if not isinstance(index, tuple):
-        return f"{index:.6g}"
-    if len(index) == 1:
-        return f"{index[0]:.6g}"
-    numbers = [f"{number:.6g}" for number in index]
-    if len(numbers) > 6:
-        numbers = [*numbers[:4], "...", numbers[-1]]
-    return f"({', '.join(numbers)})"

@@ -1,0 +1,193 @@
+"""What a result prints: lines that explain themselves, in the user's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+# How a worst row was found, as the end of a sentence.
+_HOW = {
+    "closed form": "in closed form",
+    "linear program": "by linear programs",
+    "closed form and linear program": "in closed form and by linear programs",
+    "convex program": "by convex programs that prove it",
+    "enumeration": "by trying every scenario",
+    "concave rows": "by a climb, for the row is concave in the vector",
+}
+# What a status without values means.
+_WITHOUT_ANSWER = {
+    "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
+    "unbounded": "the objective {moves} without limit: a row or a bound that stops it is missing",
+    "infeasible_or_unbounded": "HiGHS could not tell which of both it is",
+    "time_limit": "it was stopped before there was an answer",
+    "iteration_limit": "it was stopped before there was an answer",
+}
+# Families, or parts of a conflict, that a print speaks of one by one.
+_MOST_SHOWN = 6
+# Places or bounds of one line of a conflict that are named one by one.
+_MOST_NAMED = 3
+
+
+def text_of(result: Any) -> str:
+    """What a result prints."""
+    lines = [f"{result.method}: {result.status} in {result.seconds:.2f} s"]
+    if result.answer is None:
+        moves = "grows" if result.sense == "maximize" else "falls"
+        why = _WITHOUT_ANSWER.get(result.status, "there is no answer").format(moves=moves)
+        return "\n".join([f"{lines[0]}; {why}", *_conflict_lines(result), *_remark_lines(result)])
+    lines.append(f"  objective  {result.objective:.10g} ({result.sense})")
+    lines += _remark_lines(result)
+    lines.append(_bound_line(result))
+    by_size = sorted(result.answer.violation.items(), key=lambda item: -item[1])
+    for name, worst in _shown(by_size):
+        if worst > 0:
+            lines.append(f"  violation  {worst:.2g} of '{name}', worst at {_worst_place(result, name)}")
+        else:
+            lines.append(f"  violation  none of '{name}', which is tightest at {_worst_place(result, name)}")
+    lines += _others(by_size, "  violation  at most {:.2g} of {} other families", lambda item: item[1])
+    if np.isfinite(result.test_violation):
+        lines.append(f"             {result.test_violation:.2g} against the test functions")
+    if result.answer.price is None:
+        lines.append("  price      none: the model has integer variables")
+    else:
+        by_total = sorted(result.answer.price.values(), key=lambda price: -abs(price.total))
+        lines.extend(f"  price      {price!r}" for price in _shown(by_total))
+        lines += _others(by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total))
+    lines += _separation_lines(result)
+    lines.append(f"  audit      {result.audit}")
+    lines.append(f"  size       {result.rows} semi-infinite rows held at the end, {_bytes(result.memory)}")
+    restarts = int(result.log["restarts"].iloc[-1]) if "restarts" in result.log else 0
+    if restarts:
+        lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
+    sampled = [name for name, route in result.routes.items() if route == "sampled"]
+    if sampled:
+        lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
+    return "\n".join(lines)
+
+
+def _bound_line(result: Any) -> str:
+    """What is known of the optimum, and from what."""
+    side = "above" if result.sense == "maximize" else "below"
+    if not result.answer.audit.families:
+        return "  bound      the objective: there are no semi-infinite rows"
+    if result.method in ("discretized", "projected") and not result.reached:
+        where = "at the grid points" if result.method == "discretized" else "against the test functions"
+        return f"  bound      the optimum is not {side} {result.bound:.10g}; the rows hold {where} only"
+    if not result.reached:
+        return f"  bound      the optimum is not {side} {result.bound:.10g}; stopped early, no feasible values yet"
+    if result.method == "counterpart":
+        return "  bound      the objective: the counterpart is the same problem in finitely many rows"
+    low, high = result.bracket
+    how = "feasible values, moved there a little" if result.answer.repaired else "feasible values"
+    if not result.certified:
+        how = "not certified, for no point with room in every row is known"
+    return f"  bracket    [{low:.10g}, {high:.10g}], gap {result.gap:.2g}; {how}"
+
+
+def _remark_lines(result: Any) -> list[str]:
+    return [f"  remark     {result.remark}"] if result.remark else []
+
+
+def _conflict_lines(result: Any) -> list[str]:
+    """What cannot hold together, rows before bounds."""
+    if not len(result.conflict):
+        return []
+    groups: dict[Any, list[Any]] = {}
+    for part in result.conflict.itertuples(index=False):
+        # A constraint has one part, a family one for each of its places; bounds are alike.
+        groups.setdefault((part.kind, part.side, part.name if part.kind != "bound" else ""), []).append(part)
+    told = [_conflict_line(result, parts) for parts in groups.values()]
+    head = "these cannot hold together:" if len(result.conflict) > 1 else "this cannot hold, whatever the values:"
+    rest = [f"and more, {len(told) - _MOST_SHOWN} lines like these; all parts are in result.conflict"]
+    shown = told if len(told) <= _MOST_SHOWN else told[:_MOST_SHOWN] + rest
+    return [f"  conflict   {head}", *(f"             {text}" for text in shown)]
+
+
+def _conflict_line(result: Any, parts: Sequence[Any]) -> str:
+    """Parts of a conflict that differ in their places only, or bounds on the same side."""
+    first, count = parts[0], len(parts)
+    limits = sorted({f"{part.limit:.6g}": part.limit for part in parts}.items(), key=lambda item: item[1])
+    limit = limits[0][0] if len(limits) == 1 else f"{limits[0][0]} to {limits[-1][0]}"
+    if first.kind == "bound":
+        names = [part.name for part in parts]
+        called = f"bound of {names[0]}" if count == 1 else f"bounds of {', '.join(names)}"
+        if count > _MOST_NAMED:
+            called = f"bounds of {count:,} variables, such as {names[0]}"
+    elif first.kind == "constraint":
+        called = f"'{first.name}'"
+    elif first.kind == "row":
+        where = [_place(result, first.name, part.place) for part in parts[:_MOST_NAMED]]
+        called = f"'{first.name}' at {' and '.join(where)}"
+        if count > _MOST_NAMED:
+            called = f"'{first.name}' at {count:,} places, such as {' and '.join(where[:2])}"
+    else:
+        numbers = ", ".join(str(part.place) for part in parts[:_MOST_NAMED])
+        called = f"'{first.name}' against test function{'s' if count > 1 else ''} {numbers}"
+        if count > _MOST_NAMED:
+            called = f"'{first.name}' against {count:,} test functions, such as {numbers}"
+    return f"{called}, {first.side} {limit}"
+
+
+def _worst_place(result: Any, family: str) -> str:
+    """Where a family is most violated, or tightest."""
+    return _place(result, family, result.answer.worst_index[family])
+
+
+def _place(result: Any, family: str, index: Any) -> str:
+    """A point with the names of the family's index."""
+    names, place = result.indices[family], _short(index)
+    if len(names) == 1:
+        return f"{names[0]} = {place}"
+    # The entries of a vector are called xi[0], xi[1], ...
+    vector = {name.partition("[")[0] for name in names}
+    called = vector.pop() if len(vector) == 1 else f"({', '.join(names)})"
+    return f"{called} = {place}"
+
+
+def _separation_lines(result: Any) -> list[str]:
+    """How exactly rows were separated."""
+    ways: dict[str, int] = {}
+    for way in result.separation.values():
+        ways[way] = ways.get(way, 0) + 1
+    if set(ways) == {"search"}:
+        return ["  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"]
+    lines = [
+        f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
+        f"{len(result.separation)} families"
+        for way, count in ways.items()
+        if way != "search"
+    ]
+    if "search" in ways:
+        lines.append(f"  search     {ways['search']} families were scanned: not certified beyond what a scan sees")
+    return lines
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1.0, count / 1e3):.0f} kB"
+
+
+def _shown(entries: Sequence[T]) -> Sequence[T]:
+    """The first few of many entries, which come largest first."""
+    return entries if len(entries) <= _MOST_SHOWN else entries[: _MOST_SHOWN - 3]
+
+
+def _others(entries: Sequence[T], text: str, size: Callable[[T], float]) -> list[str]:
+    """One line for the entries that are not shown, with the size of the largest."""
+    shown = len(_shown(entries))
+    return [] if shown == len(entries) else [text.format(size(entries[shown]), len(entries) - shown)]
+
+
+def _short(index: Any) -> str:
+    """A point, long vectors cut short and rounded."""
+    if not isinstance(index, tuple):
+        return f"{index:.6g}"
+    if len(index) == 1:
+        return f"{index[0]:.6g}"
+    numbers = [f"{number:.6g}" for number in index]
+    if len(numbers) > 6:
+        numbers = [*numbers[:4], "...", numbers[-1]]
+    return f"({', '.join(numbers)})"

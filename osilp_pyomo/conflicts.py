@@ -51,7 +51,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Conflict:
-    """What cannot hold together, or ``why_none`` is known."""
+    """What cannot hold together; where that is not known, ``why_none`` says why."""
 
     clauses: tuple[Clause, ...] = ()
     why_none: str = ""
@@ -110,18 +110,9 @@ def find_conflict(
     contradicted = None if weights is None else _contradiction(core, system, weights)
     if weights is None or contradicted is None:
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
-    ordinary = len(core.row_lower)
-    kinds = ["constraint"] * ordinary + [part.kind for part in families for _ in part.names]
-    names = [*core.row_names, *(name for part in families for name in part.names)]
-    places = [None] * ordinary + [place for part in families for place in part.places]
-    sizes = np.concatenate([np.ones(ordinary), *(part.sizes for part in families)])
-    clauses = []
-    for row in np.flatnonzero(weights):
-        upper = weights[row] > 0
-        limit = (system.upper if upper else system.lower)[row] * sizes[row]
-        clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row] / sizes[row]))
     used = np.flatnonzero(contradicted)
-    return Conflict((*clauses, *_bound_clauses(core, used, contradicted[used])))
+    rows = _row_clauses(core, families, system, weights)
+    return Conflict((*rows, *_bound_clauses(core, used, contradicted[used])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +133,7 @@ def _weights(
     """
     scaled = abs(scaling.matrix(system.matrix))
     size = scaled.max(axis=1).toarray().ravel() if scaled.nnz else np.zeros(len(system.lower))
-    # A row without variables has but its limit to be measured by.
+    # A row without variables has no coefficient to be measured by.
     size = np.where(size > 0, size, 1.0)
     above, below = np.flatnonzero(np.isfinite(system.upper)), np.flatnonzero(np.isfinite(system.lower))
     sides = sparse.vstack([system.matrix[above], -system.matrix[below]])
@@ -193,6 +184,22 @@ def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> Floa
         return None
     terms = np.concatenate([bounds, -limits])
     return -total if terms.sum() > _ROUNDING * np.abs(terms).sum() else None
+
+
+def _row_clauses(
+    core: FiniteLP, families: Sequence[LabelledRows], system: _System, weights: FloatArray
+) -> list[Clause]:
+    ordinary = len(core.row_lower)
+    kinds = ["constraint"] * ordinary + [part.kind for part in families for _ in part.names]
+    names = [*core.row_names, *(name for part in families for name in part.names)]
+    places = [None] * ordinary + [place for part in families for place in part.places]
+    sizes = np.concatenate([np.ones(ordinary), *(part.sizes for part in families)])
+    clauses = []
+    for row in np.flatnonzero(weights):
+        upper = weights[row] > 0
+        limit = (system.upper if upper else system.lower)[row] * sizes[row]
+        clauses.append(_clause(kinds[row], names[row], places[row], upper, limit, weights[row] / sizes[row]))
+    return clauses
 
 
 def _bound_clauses(core: FiniteLP, columns: IntArray, weights: FloatArray) -> tuple[Clause, ...]:

@@ -43,13 +43,7 @@ from osilp_pyomo.kernels import (
 @compiled
 def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, slack: FloatArray) -> float:
     """Which share of the decision x of arrival t fits; 1 where all of it does."""
-    over = 0
-    for k in range(remaining.shape[0]):
-        # Counting takes no branches, so that a processor compares several at once; mostly all of it fits.
-        over += x * rows[t, 0, k] > remaining[k] + slack[k]
     share = 1.0
-    if over == 0:
-        return share
     for k in range(remaining.shape[0]):
         use = x * rows[t, 0, k]
         if use > slack[k] and remaining[k] >= -OVERRUN * slack[k] and use > remaining[k] + slack[k]:

@@ -229,9 +229,10 @@ def _linear(
     )  # fmt: skip
     # What a stage decides may be measured in billionths, and HiGHS' tolerances are absolute.
     scaling = scaling_for(lp, [])
-    found = HighsModel(lp, scaling).solve()
-    if found.status == "unbounded":
-        # Perhaps it is bounded by a coefficient that HiGHS takes for rounding.
+    model = HighsModel(lp, scaling)
+    found = model.solve()
+    if found.x is None and model.dropped:
+        # A coefficient that HiGHS took for rounding may be what bounds it, or allows an answer.
         found = HighsModel(lp, scaling, keep_tiny=True).solve()
     if found.status == "unbounded":
         raise _no_decision(one, "it is unbounded: a decision that earns more than it costs has no bound")

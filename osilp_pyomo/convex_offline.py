@@ -264,7 +264,7 @@ def _result(
         return Result(
             method, "infeasible", "maximize" if template.maximize else "minimize", np.nan, np.nan, pd.DataFrame(), 0, 0,
             time.monotonic() - started, {family.name: "traced" for family in template.families}, None,
-            indices=template.indices,
+            indices=template.indices, remark="what conflicts is not looked for among convex stages",
         )  # fmt: skip
     if broken > _INACCURATE:
         status = "inaccurate"

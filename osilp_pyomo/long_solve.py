@@ -168,6 +168,7 @@ def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float)
     return Result(
         "projected", answer.status, _sense(program), np.nan, np.nan, pd.DataFrame(), program.evaluator.resources, 0,
         seconds, _routes(program), None, indices=program.template.indices,
+        remark="what conflicts is not looked for among arrivals in chunks" if answer.status == "infeasible" else "",
     )  # fmt: skip
 
 

@@ -201,9 +201,11 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     if solution.x is None:
         # The rows of the counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
         conflict, left = NO_CONFLICT, options.remaining_since(started)
-        if solution.status == "infeasible" and (left.time_limit is None or left.time_limit > 0):
-            with suppress(SolverError):
-                conflict = by_exchange(problem, left).conflict
+        if solution.status == "infeasible":
+            conflict = Conflict(why_none="what conflicts is not known: exchange, which would tell, did not end")
+            if left.time_limit is None or left.time_limit > 0:
+                with suppress(SolverError):
+                    conflict = by_exchange(problem, left).conflict
         return Solved(
             solution.status,
             solution.objective,

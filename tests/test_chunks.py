@@ -515,6 +515,7 @@ def test_infeasible_in_chunks(frame):
     program = osilp.compile_online(m, stages=m.T, horizon=COUNT)
     found = program.solve_offline([frame], "projected")
     assert (found.status, found.answer) == ("infeasible", None)
+    assert str(found).endswith("\n  remark     what conflicts is not looked for among arrivals in chunks")
     assert program.solve_offline([frame], "projected", time_limit=1e-9).status == "time_limit"
 
 

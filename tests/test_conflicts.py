@@ -35,6 +35,20 @@ def capacity_model():
     return m
 
 
+def four_arrivals():
+    """Arrivals without rows; of ``LABELLED``, three are equal."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(4)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(0, 2))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    return m
+
+
+LABELLED = pd.DataFrame({"value": [1.0, 1.0, 2.0, 1.0]}, index=list("abcd"))
+
+
 def inequalities(model, conflict):
     """The parts of a conflict as rows ``a x <= b``, formed from the model and not by the code that found them."""
     problem = trace_model(model).problem
@@ -214,16 +228,11 @@ def test_of_a_robust_model_the_vectors_are_told(method):
 
 
 def test_of_arrivals_each_is_told_with_its_own_limit():
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.T = pyo.RangeSet(4)
-    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
-    m.x = pyo.Var(m.T, bounds=(0, 2))
-    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m = four_arrivals()
     m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t] for t in m.T) <= 20 - u)
     m.least = pyo.Constraint(expr=sum(m.x[t] for t in m.T) >= 9)
     program = osilp.compile_online(m, stages=m.T)
-    result = program.solve_offline(pd.DataFrame({"value": [1.0, 1.0, 2.0, 1.0]}, index=list("abcd")))
+    result = program.solve_offline(LABELLED)
     assert result.conflict[["kind", "name", "limit"]].to_numpy().tolist() == [
         ["constraint", "least", 9.0],
         ["bound", "x @ a", 2.0],
@@ -235,17 +244,14 @@ def test_of_arrivals_each_is_told_with_its_own_limit():
 
 
 def test_own_rows_of_equal_arrivals_are_told_of_each():
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.T = pyo.RangeSet(4)
-    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
-    m.x, m.y = pyo.Var(m.T, bounds=(0, 9)), pyo.Var(m.T, bounds=(0, 9))
-    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m = four_arrivals()
+    m.x.setub(9)
+    m.y = pyo.Var(m.T, bounds=(0, 9))
     m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t] + m.y[t] for t in m.T) <= 200 - u)
     m.own = pyo.Constraint(m.T, rule=lambda m, t: m.x[t] + m.y[t] <= 2)
     m.least = pyo.Constraint(expr=sum(m.x[t] + m.y[t] for t in m.T) >= 20)
     program = osilp.compile_online(m, stages=m.T)
-    result = program.solve_offline(pd.DataFrame({"value": [1.0, 1.0, 2.0, 1.0]}, index=list("abcd")))
+    result = program.solve_offline(LABELLED)
     told = result.conflict.set_index("name")["limit"]
     assert told.to_dict() == {"least": 20.0, "own @ a": 2.0, "own @ b": 2.0, "own @ d": 2.0, "own @ c": 2.0}
 
@@ -284,16 +290,11 @@ def test_of_many_families_some_are_printed():
 
 
 def test_names_that_look_like_those_of_arrivals_are_left_alone():
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.T = pyo.RangeSet(4)
-    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
-    m.x = pyo.Var(m.T, bounds=(0, 2))
-    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m = four_arrivals()
     m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t] for t in m.T) <= 200 - u)
     m.add_component("least @ a", pyo.Constraint(expr=sum(m.x[t] for t in m.T) >= 20))
     program = osilp.compile_online(m, stages=m.T)
-    result = program.solve_offline(pd.DataFrame({"value": [1.0, 1.0, 2.0, 1.0]}, index=list("abcd")))
+    result = program.solve_offline(LABELLED)
     assert result.conflict[["name", "limit"]].to_numpy().tolist()[0] == ["least @ a", 20.0]
 
 

@@ -47,6 +47,8 @@ _RAY = 1e-7
 _MOST_DENSE = 20_000_000
 # Unbounded LPs in a row, each with rows that should have bounded it, before the question is left open.
 _MOST_RAYS = 20
+# Boxes, in the units of the LP, that hold its columns where it has no ray and is called unbounded all the same.
+_BOXES = (1e3, 1e6, 1e9)
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class Exchange:
         self._tolerance = options.tolerance
         self._solved = self.working  # the rows that the last solution has duals for
         self._known: set[tuple[int, bytes]] = set()
+        self._boxes = iter(_BOXES)
         for search in self.searches:
             self._add(search, *search.beginning())
 
@@ -197,6 +200,8 @@ class Exchange:
                 if checked_rays < _MOST_RAYS:
                     continue
                 return self._without_answer("infeasible_or_unbounded")
+            if current.status == "solver_error" and self._hold_columns():
+                continue
             if current.status in ("time_limit", "solver_error", "iteration_limit") and solution is not None:
                 status = current.status
                 break
@@ -219,6 +224,11 @@ class Exchange:
             stalled = 0 if relative < 0.9 * smallest else stalled + 1
             smallest = min(smallest, relative)
             if not added or (stalled >= _STALLED and relative <= _ROUNDING):
+                if self.model.strained:
+                    if self._hold_columns():
+                        stalled = 0
+                        continue
+                    return self._without_answer("infeasible_or_unbounded")
                 # Rows that are in the LP and violated all the same are beyond HiGHS.
                 enforced = all(each.blatant <= _ROUNDING for each in found)
                 status = "optimal" if enforced else "inaccurate"
@@ -431,14 +441,25 @@ class Exchange:
         improvement = outcome.bound if self.problem.core.maximize else -outcome.bound
         largest = float(np.abs(self.problem.core.cost).max(initial=0.0))
         if outcome.x is not None and improvement <= _RAY * largest:
+            # No direction improves the objective: rows were missing, or the last digits of those that are there make
+            # HiGHS see a ray. (Where an objective is tight at a single point of the index, no other rows bound it.)
             new = [self.add_points(number, points) for number, points in enumerate(outcome.points)]
-            if sum(new):
-                return "bounded"
+            return "bounded" if sum(new) or self._hold_columns() else "infeasible_or_unbounded"
         if outcome.status not in ("optimal", "inaccurate"):
             # The relaxation of an exchange that was cut short always has a ray.
             return outcome.status
         feasible = self._find_any_point()
         return "unbounded" if feasible == "optimal" else feasible
+
+    def _hold_columns(self) -> bool:
+        """Hold columns without bounds in the next larger box; False where there is none, or nothing to hold."""
+        core = self.problem.core
+        size = next(self._boxes, None)
+        if size is None or np.isfinite(core.column_lower).all() and np.isfinite(core.column_upper).all():
+            return False
+        assert isinstance(self.model, HighsModel)  # a wide model has bounds for every column
+        self.model.hold_columns(size)
+        return True
 
     def _find_any_point(self) -> str:
         """How the same problem without a cost ends: "optimal" if any point satisfies all rows."""

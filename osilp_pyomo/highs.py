@@ -59,6 +59,8 @@ class HighsModel:
         self._sizes = np.empty(0)  # what each row was divided by
         self.restarts = 0  # solves that met numerical trouble and were begun anew in another way
         self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
+        self.strained = False  # whether the last answer leans on the box of hold_columns
+        self._box = np.inf
         self._smallest = 1e-12 if keep_tiny else 1e-9
         self._highs = highspy.Highs()
         self._set("output_flag", False)
@@ -141,6 +143,23 @@ class HighsModel:
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))
         self._sizes = np.delete(self._sizes, numbers)
 
+    def hold_columns(self, size: float) -> None:
+        """Keep columns without bounds within ``size`` of zero, in the units that HiGHS works in.
+
+        An answer that does not lean on this box (``strained``) is one of the LP without it.
+        """
+        self._box = size
+        lower, upper = self._lp.column_lower / self._scaling.units, self._lp.column_upper / self._scaling.units
+        lower, upper = np.where(np.isfinite(lower), lower, -size), np.where(np.isfinite(upper), upper, size)
+        everywhere = np.arange(self._lp.columns, dtype=np.int32)
+        self._highs.changeColsBounds(len(everywhere), everywhere, np.minimum(lower, upper), np.maximum(lower, upper))
+
+    def _leans_on_box(self, y: FloatArray, reduced: FloatArray) -> bool:
+        """Whether a column without a bound of its own is held by the box, and the objective would gain without it."""
+        held = np.abs(y) >= (1 - 1e-9) * self._box
+        held &= np.isinf(np.where(y > 0, self._lp.column_upper, self._lp.column_lower))
+        return bool(np.any(held & ((np.abs(reduced) > FEASIBILITY_TOLERANCE) | self._integer.any())))
+
     def solve_with_fixed(self, columns: IntArray, values: FloatArray) -> LPSolution:
         """Fix integer columns at values and solve the LP that is left, for the prices of an integer answer."""
         index = columns.astype(np.int32)
@@ -195,6 +214,7 @@ class HighsModel:
             return LPSolution(status, nothing, nothing)
         found = self._highs.getSolution()
         cost = self._scaling.cost
+        self.strained = self._leans_on_box(np.array(found.col_value), np.array(found.col_dual))
         # HiGHS may leave -1e-17 where a bound says 0.
         x = np.clip(self._scaling.point(np.array(found.col_value)), self._lp.column_lower, self._lp.column_upper)
         objective = self._lp.value(x)

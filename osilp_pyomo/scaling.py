@@ -4,7 +4,7 @@ A capacitance in farads, a cost in billions or a polynomial of degree ten in pow
 HiGHS calls anything below 1e-10 feasible and drops coefficients below 1e-9. While a model is solved
 
 - variables that their rows or bounds keep far from 1 are measured in other units, and so is the objective;
-- free variables whose functions of the index are tiny or almost dependent (powers of u) are replaced by
+- free variables whose functions of the index are tiny or not far from dependent (powers of u) are replaced by
   combinations whose functions are orthogonal on the scan.
 
 Ordinary models are left as they are.
@@ -28,7 +28,8 @@ _ORDINARY = 1000.0
 # Rows of each family that are looked at, and coefficients in all of them.
 _ROWS, _COEFFICIENTS = 256, 2_000_000
 # Free columns whose functions have a condition number between these are made orthogonal, if they are not too many.
-_DEPENDENT, _HOPELESS, _MOST_MIXED = 1e3, 1e14, 200
+# A parabola in powers of u has 15: its LPs end in numerical trouble where it touches a limit.
+_DEPENDENT, _HOPELESS, _MOST_MIXED = 10.0, 1e14, 200
 
 
 @dataclass(frozen=True, eq=False)

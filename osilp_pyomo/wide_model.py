@@ -62,6 +62,7 @@ class WideModel:
     """Few rows over very many bounded columns; takes and gives what a :class:`HighsModel` does."""
 
     restarts = 0
+    strained = False
 
     def __init__(self, lp: FiniteLP, scaling: Scaling, solver: str = AUTO, *, keep_tiny: bool = False) -> None:
         self._lp, self._scaling, self._solver, self._keep_tiny = lp, scaling, solver, keep_tiny

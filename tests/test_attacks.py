@@ -1,6 +1,9 @@
 """Inputs that once led to a wrong answer or to an error that explained nothing."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pyomo.environ as pyo
@@ -189,6 +192,49 @@ def test_the_size_of_the_cost_does_not_make_a_ray(cost):
     m.cost = pyo.Objective(expr=cost * sum(m.x[k] * 0.9**k for k in range(3)))
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[k] * u**k for k in range(3)) >= pyo.exp(u))
     assert solved(m).objective == pytest.approx(cost * np.exp(0.9), rel=1e-7)
+
+
+TOUCHING = """
+import warnings
+import numpy as np, pyomo.environ as pyo
+from pyomo.dae import ContinuousSet
+import osilp_pyomo as osilp
+
+# Tight at one point z only: no finite set of rows without z bounds the objective, however close its points are.
+for degree in (2, 3):
+    for cost in 10.0 ** np.arange(8):
+        for z in (0.1, 0.37, 0.9):
+            m = pyo.ConcreteModel()
+            m.u = ContinuousSet(bounds=(0, 1))
+            m.x = pyo.Var(range(degree + 1))
+            m.cost = pyo.Objective(expr=cost * sum(m.x[k] * z**k for k in m.x))
+            m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[k] * u**k for k in m.x) >= pyo.exp(u))
+            found = osilp.solve(m)
+            error = abs(found.objective / (cost * np.exp(z)) - 1)
+            assert found.status == "optimal" and error < 1e-6, (degree, cost, z, found.status, error)
+print("all of them")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", ["Prescott", "Haswell", "SkylakeX"])
+def test_the_last_bit_of_a_product_does_not_make_a_ray(kernel):
+    environment = {**os.environ, "OPENBLAS_CORETYPE": kernel}
+    ended = subprocess.run([sys.executable, "-c", TOUCHING], env=environment, capture_output=True, text=True)
+    assert ended.stdout == "all of them\n", ended.stderr
+
+
+def test_a_fine_grid_that_misses_the_tight_point_is_not_called_unbounded():
+    # It is: but by a direction along which the objective falls by 1e-11 of its cost, which no LP in doubles can tell.
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(3))
+    m.cost = pyo.Objective(expr=sum(m.x[k] * 0.3700001**k for k in m.x))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[k] * u**k for k in m.x) >= pyo.exp(u))
+    found = osilp.solve(m, method="discretized", grid=osilp.Midpoint(200_000))
+    assert found.status in ("optimal", "infeasible_or_unbounded")
+    if found.status == "optimal":
+        assert found.objective == pytest.approx(np.exp(0.3700001), rel=1e-6)
 
 
 @pytest.mark.parametrize("width", [1e-5, 1e-3, 0.3])

@@ -13,10 +13,11 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.bodies import Body
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import Family, IntArray, RowBlock
+from osilp_pyomo.finite import RowBlock
+from osilp_pyomo.problem import Family
 from osilp_pyomo.search import Found, Search
 
 # Coefficients are kept as a full array too where this share of them is not zero, and they are not too many.

@@ -11,16 +11,18 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from scipy.stats import qmc
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.bodies import Body
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.linear import leaves, number_of
-from osilp_pyomo.problem import Family, TracedRows
+from osilp_pyomo.problem import Family
 from osilp_pyomo.relations import RelationTerms, take_apart
+from osilp_pyomo.rows import TracedRows
 from osilp_pyomo.user_warnings import warn_user
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy

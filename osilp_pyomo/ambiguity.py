@@ -16,7 +16,7 @@ import pandas as pd
 import pyomo.environ as pyo
 from numpy.typing import ArrayLike
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.results import Result
 from osilp_pyomo.sets import Vector

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.bodies import Body
-from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP, excess_of, violation_scale
+from osilp_pyomo.domains import Domain
+from osilp_pyomo.finite import excess_of, violation_scale
+from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP
 from osilp_pyomo.search import apart, scan_points
 
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.

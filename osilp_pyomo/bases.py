@@ -22,7 +22,8 @@ from scipy import sparse
 from scipy.interpolate import BSpline as ScipyBSpline
 from scipy.special import comb
 
-from osilp_pyomo.domains import Domain, FloatArray, on_points
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.domains import Domain, on_points
 from osilp_pyomo.errors import BasisError, DomainError
 from osilp_pyomo.grids import GridPoints
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.templates import Arrivals
 
 # Which resources a policy prices.

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError
-from osilp_pyomo.lifts import Ball, FloatArray, Lift, product_lift
-
-BoolArray = NDArray[np.bool_]
+from osilp_pyomo.lifts import Ball, Lift, product_lift
 
 # Extreme points that a cloud has at most, where each costs a program.
 _DRAWN = {"linear program": 256, "convex program": 48}

@@ -14,11 +14,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.bodies import Body, BoxBody, ScenarioBody
 from osilp_pyomo.convex_bodies import climb
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.lifts import Lift
-from osilp_pyomo.problem import Family, IntArray
+from osilp_pyomo.problem import Family
 from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima, polish, scan_points, sweep
 
 # Points of a scan, and how many of its maxima are climbed from where nothing is known of the row.

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.bases import Basis
 from osilp_pyomo.bodies import Body, BoxBody
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import BasisError
 
 # Extreme points among which the middles of cells are chosen.

@@ -7,8 +7,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import IntArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 
 # Points whose pairs are compared one by one; more than a working set ever binds.
 _MOST_JOINED = 500

@@ -13,8 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import IntArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 
 Truths = NDArray[np.bool_]
 

@@ -16,10 +16,13 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.bodies import EllipsoidBody
-from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.problem import Family, FiniteLP, IntArray, RowBlock, Rows, SemiInfiniteLP
+from osilp_pyomo.domains import Domain
+from osilp_pyomo.finite import FiniteLP, RowBlock
+from osilp_pyomo.problem import Family, SemiInfiniteLP
+from osilp_pyomo.rows import Rows
 from osilp_pyomo.search import Found, Search
 from osilp_pyomo.searches import searches_for
 

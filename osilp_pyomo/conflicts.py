@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.finite import FiniteLP, RowBlock
 from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.problem import FiniteLP, IntArray, RowBlock
 from osilp_pyomo.scaling import Scaling
 
 # Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch, ProjectedArrival
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.domains import FloatArray, on_points
+from osilp_pyomo.domains import on_points
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.history import History
 from osilp_pyomo.policies import Policy, described

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.bodies import ScenarioBody
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.lifts import Lift
-from osilp_pyomo.problem import Family, FiniteLP, IntArray, SemiInfiniteLP
+from osilp_pyomo.problem import Family, SemiInfiniteLP
 
 
 @dataclass(frozen=True, eq=False)

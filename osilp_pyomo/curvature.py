@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX, UNKNOWN, Shape, by_rules, plain
 from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import CurvatureError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.templates import Arrivals, Field, StageTemplate

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.domains import FloatArray, on_points
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.domains import on_points
 from osilp_pyomo.errors import DomainError
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from osilp_pyomo._arrays import BoolArray as BoolArray
+from osilp_pyomo._arrays import FloatArray as FloatArray
 from osilp_pyomo.bodies import Body
-from osilp_pyomo.bodies import BoolArray as BoolArray
 from osilp_pyomo.errors import DomainError
-from osilp_pyomo.lifts import FloatArray as FloatArray
 
 Predicate = Callable[[FloatArray], BoolArray]
 

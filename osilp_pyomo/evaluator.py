@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch, joined
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.grids import GridPoints
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate, Term

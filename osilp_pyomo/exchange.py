@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.clusters import cluster_means
 from osilp_pyomo.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
+from osilp_pyomo.finite import RowBlock
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import Family, IntArray, RowBlock, SemiInfiniteLP
+from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.rays import ray_problem
 from osilp_pyomo.scaling import example_rows, scaling_for
 from osilp_pyomo.search import Found, Search
@@ -455,7 +456,7 @@ class Exchange:
         """Hold columns without bounds in the next larger box; False where there is none, or nothing to hold."""
         core = self.problem.core
         size = next(self._boxes, None)
-        if size is None or np.isfinite(core.column_lower).all() and np.isfinite(core.column_upper).all():
+        if size is None or (np.isfinite(core.column_lower).all() and np.isfinite(core.column_upper).all()):
             return False
         assert isinstance(self.model, HighsModel)  # a wide model has bounds for every column
         self.model.hold_columns(size)

@@ -16,11 +16,11 @@ from pyomo.core.expr import logical_expr as logical
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.problem import TermGroup
 from osilp_pyomo.profiles import ProfileExpression
+from osilp_pyomo.rows import TermGroup
 
 _FUNCTIONS = {
     "exp": "exp", "log": "log", "log10": "log10", "sqrt": "sqrt", "ceil": "ceil", "floor": "floor",

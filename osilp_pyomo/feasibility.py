@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.finite import FiniteLP, RowBlock
 from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.problem import FiniteLP, RowBlock, SemiInfiniteLP
+from osilp_pyomo.problem import SemiInfiniteLP
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.search import Found, Search
 

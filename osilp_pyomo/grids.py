@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.bodies import BoxBody
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DomainError, GridError
 
 

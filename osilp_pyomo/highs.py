@@ -12,9 +12,9 @@ from typing import Any
 import highspy
 import numpy as np
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import SolverError
-from osilp_pyomo.problem import FiniteLP, IntArray
+from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.scaling import Scaling
 
 # HiGHS' smallest feasibility tolerance. Exchange needs it: a row is called violated at 1e-9 of its

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.templates import Arrivals
 

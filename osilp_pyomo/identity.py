@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.templates import Arrivals
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-FloatArray = NDArray[np.float64]
+from osilp_pyomo._arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

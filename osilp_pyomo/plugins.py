@@ -24,9 +24,9 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from pyomo.core.expr.relational_expr import inequality
 from pyomo.opt import SolverFactory
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._version import __version__
 from osilp_pyomo.components import SemiInfiniteConstraintData
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.offline import solve
 from osilp_pyomo.problem import Family

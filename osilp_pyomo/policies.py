@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from osilp_pyomo import kernels
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import POINTS, PROJECTED
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 
 State = dict[str, Any]

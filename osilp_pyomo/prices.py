@@ -19,11 +19,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.bases import Functionals
-from osilp_pyomo.domains import Domain, FloatArray, on_points
+from osilp_pyomo.domains import Domain, on_points
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import TermGroup
+from osilp_pyomo.rows import TermGroup
 
 # Points along each axis that stand for one smoothed atom, by dimension.
 _SHARES = {1: 201, 2: 25, 3: 9, 4: 5}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.policies import FirstOrder, GradientDescent, Policy, Seen, Setting, State
 
 

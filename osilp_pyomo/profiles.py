@@ -15,8 +15,8 @@ from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.indexed_component import IndexedComponent
 from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.curves import Function, Table
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DeclarationError
 
 KINDS = ("linear", "previous", "nearest")

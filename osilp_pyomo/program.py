@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.bases import Functionals
@@ -20,7 +21,6 @@ from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.convex_offline import solve_convex
 from osilp_pyomo.description import describe
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.exchange import ExchangeOptions

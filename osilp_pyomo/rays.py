@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import IntArray, Rows, SemiInfiniteLP
+from osilp_pyomo.problem import SemiInfiniteLP
+from osilp_pyomo.rows import Rows
 
 
 def ray_problem(problem: SemiInfiniteLP) -> SemiInfiniteLP:

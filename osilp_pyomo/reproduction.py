@@ -19,9 +19,9 @@ import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
 from scipy.optimize import linprog
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.bases import RBF
 from osilp_pyomo.components import SemiInfiniteConstraint
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.online import compile_online
 from osilp_pyomo.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.pools import processes

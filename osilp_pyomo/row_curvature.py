@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX
-from osilp_pyomo.domains import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

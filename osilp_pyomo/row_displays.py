@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.drawing import name_of, new_figure
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.prices import Price

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.audit import audit_points
 from osilp_pyomo.controller import REASONS, Controller
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.identity import Identity, ModelIdentity, identity_of

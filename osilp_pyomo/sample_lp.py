@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.column_blocks import DenseColumns
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import IntArray
+from osilp_pyomo.search import peaks_of
 from osilp_pyomo.wide_lp import ColumnAnswer, solve_whole, solve_wide
 from osilp_pyomo.wide_model import HIGHS
 
@@ -30,16 +30,6 @@ def solve_sample(
         return solve_whole(columns, budget, floor)[1]
     answer = solve_wide([columns], budget, floor, dual)
     return None if answer.dual is None else ColumnAnswer(answer.dual, answer.decisions(columns, 0))
-
-
-def peaks_of(excess: FloatArray, least: float) -> IntArray:
-    """Rows whose excess is above ``least`` and above that of the rows beside them, the highest first.
-
-    Grid points stand in their order along an axis: neighbours of a peak would be rows that say the same.
-    """
-    inner = np.concatenate([[-np.inf], excess, [-np.inf]])
-    found = np.flatnonzero((excess > least) & (excess >= inner[:-2]) & (excess >= inner[2:]))
-    return found[np.argsort(-excess[found], kind="stable")]
 
 
 def solve_exact_sample(

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from osilp_pyomo.domains import FloatArray
-from osilp_pyomo.problem import Family, FiniteLP, IntArray, RowBlock
+from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.finite import FiniteLP, RowBlock
 
 # Columns and costs within this factor of 1 are left alone.
 _ORDINARY = 1000.0
@@ -99,13 +99,6 @@ class Scaling:
 def example_rows(core: FiniteLP) -> int:
     """How many rows of a family are looked at for scaling."""
     return min(_ROWS, max(8, _COEFFICIENTS // max(1, core.columns)))
-
-
-def examples_at(family: Family, points: FloatArray, most: int) -> tuple[IntArray, RowBlock]:
-    """Rows of a family at some of the points, spread evenly, as examples of one family."""
-    wanted = min(len(points), most)
-    chosen = points[np.unique(np.linspace(0, len(points) - 1, wanted).astype(int))]
-    return np.zeros(len(chosen), dtype=np.int64), family.block(chosen)
 
 
 def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -> Scaling:

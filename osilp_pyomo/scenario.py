@@ -18,7 +18,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 from scipy.stats import binom
 
-from osilp_pyomo.domains import Domain, FloatArray
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import GridError, OptionError
 from osilp_pyomo.grids import Grid
 from osilp_pyomo.results import Result

@@ -19,11 +19,12 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.stats import qmc
 
-from osilp_pyomo.domains import BoolArray, Domain, FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import SCALE_FLOOR, Family, IntArray, RowBlock, excess_of, violation_scale
-from osilp_pyomo.scaling import examples_at
+from osilp_pyomo.problem import SCALE_FLOOR, Family, examples_at
 
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
@@ -531,3 +532,13 @@ def _pull_inside(points: FloatArray, anchors: FloatArray, domain: Domain) -> tup
         points = points.copy()
         points[outside] = near
     return points, outside
+
+
+def peaks_of(excess: FloatArray, least: float) -> IntArray:
+    """Rows whose excess is above ``least`` and above that of the rows beside them, the highest first.
+
+    Grid points stand in their order along an axis: neighbours of a peak would be rows that say the same.
+    """
+    inner = np.concatenate([[-np.inf], excess, [-np.inf]])
+    found = np.flatnonzero((excess > least) & (excess >= inner[:-2]) & (excess >= inner[2:]))
+    return found[np.argsort(-excess[found], kind="stable")]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.compiling import compiled
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.kernels import (
     ANYTIME,
     DISTANCES,

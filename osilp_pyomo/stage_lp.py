@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo.affine_rows import as_affine
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.problem import Family, FiniteLP, SemiInfiniteLP, TermGroup, TracedRows
+from osilp_pyomo.finite import FiniteLP
+from osilp_pyomo.problem import Family, SemiInfiniteLP, as_affine
+from osilp_pyomo.rows import TermGroup, TracedRows
 from osilp_pyomo.switching import with_switch_points
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate
 

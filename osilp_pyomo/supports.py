@@ -10,8 +10,8 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.contrib.pyros.uncertainty_sets import IntersectionSet
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.components import SemiInfiniteConstraint
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DeclarationError, OptionError
 from osilp_pyomo.sets import Vector, is_continuous, some_number
 from osilp_pyomo.uncertainty import body_of, is_uncertainty_set

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from osilp_pyomo.domains import Domain, FloatArray
-from osilp_pyomo.problem import TracedRows
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.domains import Domain
+from osilp_pyomo.rows import TracedRows
 
 # Coefficients that a scan may have at places where rows switch; with more, those places are left out.
 _SWITCH_COEFFICIENTS = 20_000_000

@@ -14,9 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from osilp_pyomo.domains import BoolArray, Domain, FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo.domains import Domain
 from osilp_pyomo.grids import tensor_points
-from osilp_pyomo.problem import Family, IntArray, Rows, TermGroup
+from osilp_pyomo.problem import Family
+from osilp_pyomo.rows import Rows, TermGroup
 
 # Within this distance of the ends that stand for infinity, t counts powers of ten: up to so many more of them as all
 # numbers of a row can stand. What a row is at infinity shows there, such as that x**2 outgrows any multiple of x.

@@ -23,10 +23,10 @@ from pyomo.contrib.pyros.uncertainty_sets import (
     PolyhedralSet,
 )
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.affine import is_affine
 from osilp_pyomo.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
 from osilp_pyomo.components import IndexPlaceholder, SemiInfiniteConstraint
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.results import Result
 from osilp_pyomo.sets import Vector

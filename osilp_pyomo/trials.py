@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.controller import Controller
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.policies import Policy
 from osilp_pyomo.prices import AtomicPrice, Price

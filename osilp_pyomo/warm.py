@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import POINTS
 from osilp_pyomo.controller import Controller
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.history import History, keys_of

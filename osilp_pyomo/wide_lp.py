@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.column_blocks import (
     Block,
     DenseColumns,
@@ -34,9 +35,8 @@ from osilp_pyomo.column_blocks import (
     least_use,
     sample,
 )
-from osilp_pyomo.domains import FloatArray
+from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.problem import FiniteLP, IntArray
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.smoothed_dual import anchors, minimize_smoothed, sizes_of
 

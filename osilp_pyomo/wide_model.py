@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.column_blocks import DenseColumns
-from osilp_pyomo.domains import FloatArray
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.problem import FiniteLP, IntArray
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.wide_lp import solve_wide
 

@@ -16,8 +16,8 @@ import osilp_pyomo as osilp
 from osilp_pyomo import problem, search, smoothed_dual, wide_lp
 from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.problem import FiniteLP
 from osilp_pyomo.sample_lp import solve_sample
 from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.stage_lp import stage_lp

@@ -1,0 +1,95 @@
+"""A finite LP in labelled arrays, rows of it in numbers, and what violations are measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osilp_pyomo._arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteLP:
+    """Optimize ``cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and column bounds."""
+
+    maximize: bool
+    cost: FloatArray
+    offset: float
+    column_lower: FloatArray
+    column_upper: FloatArray
+    integer: NDArray[np.bool_]
+    matrix: Any  # scipy.sparse.csr_array (rows, columns)
+    row_lower: FloatArray
+    row_upper: FloatArray
+    column_names: Sequence[str]
+    row_names: Sequence[str]
+
+    @property
+    def columns(self) -> int:
+        """Number of variables."""
+        return len(self.cost)
+
+    def value(self, x: FloatArray) -> float:
+        """Objective at x."""
+        return float(self.cost @ x + self.offset)
+
+    def violation(self, x: FloatArray) -> float:
+        """Largest violation of an ordinary row or bound at x, as a share of that row's or bound's size."""
+        activity, size = self.matrix @ x, abs(self.matrix) @ np.abs(x)
+        worst = 0.0
+        for value, terms, lower, upper in (
+            (activity, size, self.row_lower, self.row_upper),
+            (x, np.abs(x), self.column_lower, self.column_upper),
+        ):
+            excess = np.maximum(value - upper, lower - value)
+            worst = max(worst, float(np.max(excess / violation_scale(value, terms, lower, upper), initial=0.0)))
+        return worst
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some rows in numbers: ``lower <= matrix @ x[columns] <= upper``."""
+
+    columns: IntArray
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, kept: Any) -> RowBlock:
+        return RowBlock(self.columns, self.matrix[kept], self.lower[kept], self.upper[kept])
+
+    def excess(self, x: FloatArray) -> FloatArray:
+        """By how much each row is overrun."""
+        return excess_of(self.matrix @ x[self.columns], self.lower, self.upper)
+
+    def size(self, x: FloatArray) -> FloatArray:
+        """Sum of each row's absolute terms."""
+        return np.abs(self.matrix) @ np.abs(x[self.columns])
+
+    def scale(self, x: FloatArray) -> FloatArray:
+        """What violations of the rows are measured by; see :func:`violation_scale`."""
+        return violation_scale(self.matrix @ x[self.columns], self.size(x), self.lower, self.upper)
+
+
+def excess_of(activity: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """By how much limits are overrun; a large negative number, not infinity, where there are none."""
+    return np.maximum(np.maximum(activity - upper, lower - activity), -1e300)
+
+
+def violation_scale(activity: FloatArray, size: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """The size of a row where it is compared: its value or limit, and a little of its terms.
+
+    Where value and limit are both near zero a violation is measured by a thousandth of the absolute terms, so
+    that a tolerance of 1e-9 stays a thousand times above their rounding.
+    """
+    limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (lower, upper)]
+    scale: FloatArray = np.maximum(np.abs(activity), np.maximum(*limits)) + 1e-3 * size
+    # A row of zeros can be violated by its limit only.
+    return np.where(scale > 0, scale, 1.0)

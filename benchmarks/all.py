@@ -79,7 +79,7 @@ def shortfalls(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str
 def write(path: Path, text: str) -> None:
     """Write the page at once or not at all."""
     # Here, so that the processes of suites, which import this file again, begin without the package.
-    from osilp_pyomo.saving import write_at_once
+    from osilp_pyomo._files import write_at_once
 
     write_at_once(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 

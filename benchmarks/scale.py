@@ -16,9 +16,9 @@ from figures import Figure, growth, peak_memory, seconds, shown
 from online import arrivals, compiled
 
 import osilp_pyomo as osilp
+from osilp_pyomo._pools import mapper
 from osilp_pyomo.block_files import FileBlock
 from osilp_pyomo.column_blocks import DenseColumns, Threshold, gather
-from osilp_pyomo.pools import mapper
 from osilp_pyomo.smoothed_dual import anchors
 from osilp_pyomo.wide_lp import solve_wide
 

@@ -12,6 +12,7 @@ from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.bodies import Body
 from osilp_pyomo.columns import Columns
@@ -23,7 +24,6 @@ from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family
 from osilp_pyomo.relations import RelationTerms, take_apart
 from osilp_pyomo.rows import TracedRows
-from osilp_pyomo.user_warnings import warn_user
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.

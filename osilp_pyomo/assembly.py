@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.conflicts import Clause
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.methods import Point, Solved
 from osilp_pyomo.problem import SemiInfiniteLP
 from osilp_pyomo.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.tails import compactify
-from osilp_pyomo.user_warnings import warn_user
 
 
 def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
@@ -24,7 +25,6 @@ from osilp_pyomo.search import peaks_of, scan_points
 from osilp_pyomo.stage_lp import DecisionNames
 from osilp_pyomo.stage_problems import StageSolver
 from osilp_pyomo.templates import Arrivals
-from osilp_pyomo.user_warnings import warn_user
 
 # A gap, or a violation, that is told as inaccurate.
 _INACCURATE = 1e-6

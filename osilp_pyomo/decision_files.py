@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._files import write_at_once
 from osilp_pyomo.chunks import require_parquet
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.saving import write_at_once
 
 # Takes a chunk: decisions (B, n), and further columns by name.
 Sink = Callable[[FloatArray, dict[str, Any]], None]

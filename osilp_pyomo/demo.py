@@ -10,11 +10,10 @@ import pandas as pd
 import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
 
+from osilp_pyomo.api import compile_online, solve
 from osilp_pyomo.bases import RBF
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.grids import Midpoint
-from osilp_pyomo.offline import solve
-from osilp_pyomo.online import compile_online
 from osilp_pyomo.policies import AccelerateThenRefine, MirrorDescent
 from osilp_pyomo.resolving import Resolve
 from osilp_pyomo.results import Result

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._jit import COMPILED
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.compiling import COMPILED
 from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.templates import Arrivals
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from functools import lru_cache
 
+from osilp_pyomo._pools import given, processes
 from osilp_pyomo.errors import ExecutorError, OptionError
-from osilp_pyomo.pools import given, processes
 from osilp_pyomo.trials import Job, Plan, Records, run_trial
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.compiling import COMPILED, compiled
+from osilp_pyomo._jit import COMPILED, compiled
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._progress import bar
 from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.progress import bar
 from osilp_pyomo.runs import LongRun
 
 _REASONS = np.array(REASONS, dtype=object)

@@ -22,6 +22,9 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._pools import as_executor, mapper
+from osilp_pyomo._progress import bar
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.audit import Audit, FamilyAudit, audit_points, look_from
 from osilp_pyomo.block_files import BlockMaker, FileBlock
 from osilp_pyomo.chunks import Chunks
@@ -30,11 +33,8 @@ from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError
 from osilp_pyomo.identity import identity_of
-from osilp_pyomo.pools import as_executor, mapper
-from osilp_pyomo.progress import bar
 from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
-from osilp_pyomo.user_warnings import warn_user
 from osilp_pyomo.wide_lp import WideAnswer, solve_wide
 
 # Arrivals of a block whose columns are computed once more, and what they may differ by.

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from osilp_pyomo._progress import tracked
 from osilp_pyomo.claims import Claim, all_claims
 from osilp_pyomo.drawing import svg_of
 from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, table
-from osilp_pyomo.progress import tracked
 from osilp_pyomo.reproduction import KINDS, Experiment, least_stage, paper_policies
 from osilp_pyomo.studies import Study
 from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay

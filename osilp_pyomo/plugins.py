@@ -26,9 +26,9 @@ from pyomo.opt import SolverFactory
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._version import __version__
+from osilp_pyomo.api import solve
 from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.offline import solve
 from osilp_pyomo.problem import Family
 from osilp_pyomo.projection import project
 from osilp_pyomo.results import Result

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._progress import IterationReporter, bar
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
 from osilp_pyomo.bases import Functionals
@@ -31,7 +32,6 @@ from osilp_pyomo.long_solve import solve_chunks
 from osilp_pyomo.merging import merge_equal, share_out
 from osilp_pyomo.methods import solve_by
 from osilp_pyomo.policies import Policy
-from osilp_pyomo.progress import IterationReporter, bar
 from osilp_pyomo.results import Result
 from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from osilp_pyomo._progress import tracked
 from osilp_pyomo.displays import displays_of
 from osilp_pyomo.drawing import svg_of
 from osilp_pyomo.mathematics import model_mathml
 from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, preformatted, table
-from osilp_pyomo.progress import tracked
 from osilp_pyomo.runs import BENCHMARKS
 
 _GUARDS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osilp_pyomo._files import read_state
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.errors import SavedStateError
 from osilp_pyomo.policies import (
@@ -17,7 +18,6 @@ from osilp_pyomo.policies import (
 )
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.resolving import Resolve
-from osilp_pyomo.saving import read_state
 
 # Policies that a file may name; anything else is given by the caller, so that a file never decides what code runs.
 _KNOWN = {

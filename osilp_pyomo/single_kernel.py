@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.compiling import compiled
+from osilp_pyomo._jit import compiled
 from osilp_pyomo.kernels import (
     ANYTIME,
     DISTANCES,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.compiling import just_in_time
+from osilp_pyomo._jit import just_in_time
 from osilp_pyomo.kernels import (
     GUARDED,
     NO_GUARD,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._jit import COMPILED, just_in_time
 from osilp_pyomo.batches import Batch
-from osilp_pyomo.compiling import COMPILED, just_in_time
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.compiling import COMPILED, compiled
+from osilp_pyomo._jit import COMPILED, compiled
 
 # How much of its size a column is rounded by: at first, and the ratio between rounds.
 _FIRST, _RATIO = 0.3, 0.25

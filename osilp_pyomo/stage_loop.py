@@ -12,9 +12,9 @@ import numpy as np
 
 from osilp_pyomo import kernels
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._jit import COMPILED
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.compiling import COMPILED
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.history import History, keys_of
 from osilp_pyomo.policies import (

@@ -12,15 +12,16 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo._pools import as_executor
+from osilp_pyomo._progress import bar
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.displays import study_figure
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
 from osilp_pyomo.executors import run_all
 from osilp_pyomo.measures import Measure, measures_for, summarize, written
 from osilp_pyomo.plans import make_plan, settings_of
 from osilp_pyomo.policies import Policy
-from osilp_pyomo.pools import as_executor
 from osilp_pyomo.program import OnlineProgram
-from osilp_pyomo.progress import bar
 from osilp_pyomo.report import drawn_text, study_page
 from osilp_pyomo.study_files import (
     Tables,
@@ -34,7 +35,6 @@ from osilp_pyomo.study_files import (
     write_trial,
 )
 from osilp_pyomo.trials import FRAMES, Job, Records
-from osilp_pyomo.user_warnings import warn_user
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from osilp_pyomo._files import write_at_once
 from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
-from osilp_pyomo.saving import write_at_once
 from osilp_pyomo.trials import FRAMES, Job, Records
 
 #: Raised when what is saved changes its meaning.

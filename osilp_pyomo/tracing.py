@@ -14,6 +14,7 @@ from pyomo.dae import ContinuousSet, DerivativeVar, Integral
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
+from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.affine import AffineTrace, affine_rows
 from osilp_pyomo.agreement import (
     TRIED_TERMS,
@@ -40,7 +41,6 @@ from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import RelationTerms, refuse_continuous_variables, take_apart
 from osilp_pyomo.rows import Rows, SampledRows, TermGroup, TracedRows
 from osilp_pyomo.switching import with_switch_points
-from osilp_pyomo.user_warnings import warn_user
 
 
 @dataclass(frozen=True, eq=False)

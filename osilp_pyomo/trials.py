@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._warnings import collecting_warnings
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.errors import DataError, OsilpError
@@ -25,7 +26,6 @@ from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.runs import Run, violations_between
 from osilp_pyomo.templates import Arrivals
-from osilp_pyomo.user_warnings import collecting_warnings
 
 ORDERS = ("given", "permutation", "iid")
 #: The frames that a study is made of.

@@ -18,9 +18,9 @@ from online import arrivals, compiled
 import osilp_pyomo as osilp
 from osilp_pyomo._pools import mapper
 from osilp_pyomo.block_files import FileBlock
-from osilp_pyomo.column_blocks import DenseColumns, Threshold, gather
-from osilp_pyomo.smoothed_dual import anchors
-from osilp_pyomo.wide_lp import solve_wide
+from osilp_pyomo.lp.columns import DenseColumns, Threshold, gather
+from osilp_pyomo.lp.smoothed_dual import anchors
+from osilp_pyomo.lp.wide import solve_wide
 
 ROWS = 10
 GIGABYTE = 1e9

@@ -18,6 +18,7 @@ from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.identity import ModelIdentity
 from osilp_pyomo.laying import lay_out
+from osilp_pyomo.lp.models import AUTO, DUAL, check_solver
 from osilp_pyomo.methods import solve_by
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.pyomo_stage import PyomoStage
@@ -25,7 +26,6 @@ from osilp_pyomo.results import Result
 from osilp_pyomo.stage_choice import SOLVERS, choose_solver
 from osilp_pyomo.stages import read_stages
 from osilp_pyomo.tracing import active_objective, refuse_no_model, trace_model
-from osilp_pyomo.wide_model import AUTO, DUAL, check_solver
 
 METHODS = ("exchange", "counterpart", "discretized", "projected")
 

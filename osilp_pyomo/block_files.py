@@ -20,10 +20,10 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_at_once
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.chunks import ParquetPart
-from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
+from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.templates import Arrivals
 
 # What reading a damaged file raises.

@@ -20,8 +20,8 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.stage_problems import Densities, StageSolver
 
 # A gap, relative to 1 + |objective|, at which the mixture of passes is good enough; and passes to get there.

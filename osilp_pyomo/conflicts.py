@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.finite import FiniteLP, RowBlock
-from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.scaling import Scaling
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import Scaling
 
 # Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.
 _ROUNDING = 1e-9

@@ -16,9 +16,9 @@ from scipy.optimize import Bounds, minimize
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.bodies import MEMBERSHIP, Body
 from osilp_pyomo.errors import DomainError, SolverError
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.lifts import Ball, Lift, intersection_lift
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
 
 # What a convex program's bound may be above its value, relative to 1 + |value|, before it is solved more patiently.
 _PROVED = 1e-8

@@ -25,13 +25,13 @@ from osilp_pyomo.clusters import cluster_means
 from osilp_pyomo.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.feasibility import repaired, slater_point
-from osilp_pyomo.finite import RowBlock
-from osilp_pyomo.highs import HighsModel, LPSolution
+from osilp_pyomo.lp.finite import RowBlock
+from osilp_pyomo.lp.highs import HighsModel, LPSolution
+from osilp_pyomo.lp.models import AUTO, lp_model
+from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.rays import ray_problem
-from osilp_pyomo.scaling import example_rows, scaling_for
 from osilp_pyomo.search import Found, Search
-from osilp_pyomo.wide_model import AUTO, lp_model
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200

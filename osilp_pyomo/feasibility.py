@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.finite import FiniteLP, RowBlock
-from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.problem import SemiInfiniteLP
-from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.search import Found, Search
 
 # LPs for the widest room, and rows that one of them gains from a family; a handful of each was ever needed.

@@ -28,14 +28,14 @@ from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.audit import Audit, FamilyAudit, audit_points, look_from
 from osilp_pyomo.block_files import BlockMaker, FileBlock
 from osilp_pyomo.chunks import Chunks
-from osilp_pyomo.column_blocks import Threshold, decisions
 from osilp_pyomo.compiled import CompiledStages
 from osilp_pyomo.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError
 from osilp_pyomo.identity import identity_of
+from osilp_pyomo.lp.columns import Threshold, decisions
+from osilp_pyomo.lp.wide import WideAnswer, solve_wide
 from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
-from osilp_pyomo.wide_lp import WideAnswer, solve_wide
 
 # Arrivals of a block whose columns are computed once more, and what they may differ by.
 _LOOKED_AT, _SAME = 16, 1e-9

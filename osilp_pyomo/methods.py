@@ -21,7 +21,7 @@ from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
 from osilp_pyomo.grids import GridPoints
-from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.projection import project, solve_projected

@@ -22,7 +22,7 @@ from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.bases import Functionals
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.finite import FiniteLP, RowBlock, excess_of, violation_scale
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
 from osilp_pyomo.row_curvature import RowCurvature
 from osilp_pyomo.rows import Rows, TermGroup, TracedRows
 

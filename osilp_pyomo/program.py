@@ -29,6 +29,7 @@ from osilp_pyomo.identity import identity_of
 from osilp_pyomo.laying import lay_out
 from osilp_pyomo.long_replay import replay_chunks
 from osilp_pyomo.long_solve import solve_chunks
+from osilp_pyomo.lp.models import AUTO, HIGHS, check_solver
 from osilp_pyomo.merging import merge_equal, share_out
 from osilp_pyomo.methods import solve_by
 from osilp_pyomo.policies import Policy
@@ -37,7 +38,6 @@ from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
 from osilp_pyomo.templates import StageFamily
 from osilp_pyomo.warm import warm_dual
-from osilp_pyomo.wide_model import AUTO, HIGHS, check_solver
 
 BUDGETS = ("per_arrival", "total")
 OFFLINE = ("exchange", "discretized", "projected")

@@ -7,17 +7,17 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import POINTS
-from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.history import History
+from osilp_pyomo.lp.columns import DenseColumns
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.models import AUTO
 from osilp_pyomo.sample_lp import solve_exact_sample, solve_sample
 from osilp_pyomo.search import peaks_of
 from osilp_pyomo.stage_problems import StageSolver
-from osilp_pyomo.wide_model import AUTO
 
 
 def resolve_sample(

@@ -11,8 +11,8 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import POINTS, PROJECTED
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.lp.models import AUTO, HIGHS
 from osilp_pyomo.policies import Policy, Seen, Setting, State
-from osilp_pyomo.wide_model import AUTO, HIGHS
 
 
 @dataclass(frozen=True)

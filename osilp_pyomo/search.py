@@ -22,8 +22,8 @@ from scipy.stats import qmc
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DomainError
-from osilp_pyomo.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.grids import tensor_points
+from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.problem import SCALE_FLOOR, Family, examples_at
 
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.finite import FiniteLP
+from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.problem import Family, SemiInfiniteLP, as_affine
 from osilp_pyomo.rows import TermGroup, TracedRows
 from osilp_pyomo.switching import with_switch_points

@@ -17,10 +17,10 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
 from osilp_pyomo.kernels import OVERRUN, TIE_SHARE, USED_UP
-from osilp_pyomo.scaling import scaling_for
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.templates import StageTemplate
 
 # Guarded rows that join the problem of a stage in one round, and rounds.

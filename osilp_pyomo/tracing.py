@@ -32,10 +32,10 @@ from osilp_pyomo.curved import read_curvature
 from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.expressions import CannotCompileError, group_terms
-from osilp_pyomo.finite import FiniteLP
 from osilp_pyomo.grids import GridPoints
 from osilp_pyomo.indices import Domains
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
+from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import RelationTerms, refuse_continuous_variables, take_apart

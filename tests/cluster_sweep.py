@@ -15,7 +15,7 @@ import distributed
 from long_sweep import make_program
 
 import osilp_pyomo as osilp
-from osilp_pyomo import wide_lp
+from osilp_pyomo.lp import wide as wide_lp
 
 
 class Doomed(ThreadPoolExecutor):

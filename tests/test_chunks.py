@@ -18,8 +18,8 @@ from models import packing
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo import wide_lp
 from osilp_pyomo.errors import DataError, NoSolutionError, OptionError, SolverError
+from osilp_pyomo.lp import wide as wide_lp
 
 COUNT = 900
 

@@ -13,16 +13,18 @@ from pyomo.dae import ContinuousSet
 from scipy import sparse
 
 import osilp_pyomo as osilp
-from osilp_pyomo import problem, search, smoothed_dual, wide_lp
-from osilp_pyomo.column_blocks import DenseColumns
+from osilp_pyomo import problem, search
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
+from osilp_pyomo.lp import smoothed_dual
+from osilp_pyomo.lp import wide as wide_lp
+from osilp_pyomo.lp.columns import DenseColumns
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.models import WideModel, lp_model
+from osilp_pyomo.lp.scaling import Scaling
+from osilp_pyomo.lp.wide import solve_whole, solve_wide
 from osilp_pyomo.sample_lp import solve_sample
-from osilp_pyomo.scaling import Scaling
 from osilp_pyomo.stage_lp import stage_lp
-from osilp_pyomo.wide_lp import solve_whole, solve_wide
-from osilp_pyomo.wide_model import WideModel, lp_model
 
 KINDS = ("plain", "any sign", "finite support", "many sizes", "bounds", "sparse", "whole numbers", "equations")
 
@@ -348,7 +350,7 @@ def test_a_row_over_some_columns():
 
 
 def test_many_rows_are_left_to_highs(monkeypatch):
-    monkeypatch.setattr("osilp_pyomo.wide_model._MOST_ROWS", 3)
+    monkeypatch.setattr("osilp_pyomo.lp.models._MOST_ROWS", 3)
     columns, budget, _ = wide_problem("plain", 7, 800, 5)
     lp = finite_lp(columns, True, columns.matrix.T[:2], np.full(2, -np.inf), budget[:2])
     model, other = lp_model(lp, Scaling.none(lp), "auto"), WideModel(lp, Scaling.none(lp), "auto")

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.finite import FiniteLP, RowBlock
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 
 # Columns and costs within this factor of 1 are left alone.
 _ORDINARY = 1000.0

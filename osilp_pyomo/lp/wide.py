@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.column_blocks import (
+from osilp_pyomo.lp.columns import (
     Block,
     DenseColumns,
     Threshold,
@@ -35,10 +35,10 @@ from osilp_pyomo.column_blocks import (
     least_use,
     sample,
 )
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel
-from osilp_pyomo.scaling import Scaling
-from osilp_pyomo.smoothed_dual import anchors, minimize_smoothed, sizes_of
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import Scaling
+from osilp_pyomo.lp.smoothed_dual import anchors, minimize_smoothed, sizes_of
 
 # Columns in the first LP, and for each row more: enough for the threshold to move, few enough for a fast one.
 _BAND, _BAND_A_ROW = 400, 20

@@ -14,8 +14,8 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import SolverError
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.scaling import Scaling
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.scaling import Scaling
 
 # HiGHS' smallest feasibility tolerance. Exchange needs it: a row is called violated at 1e-9 of its
 # scale, which the default 1e-7 could leave in the LP's own answer.

@@ -11,12 +11,12 @@ import time
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.column_blocks import DenseColumns
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.finite import FiniteLP
-from osilp_pyomo.highs import HighsModel, LPSolution
-from osilp_pyomo.scaling import Scaling
-from osilp_pyomo.wide_lp import solve_wide
+from osilp_pyomo.lp.columns import DenseColumns
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel, LPSolution
+from osilp_pyomo.lp.scaling import Scaling
+from osilp_pyomo.lp.wide import solve_wide
 
 # How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
 AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")

@@ -8,11 +8,11 @@ compiled into a controller that meets arrivals one by one and decides at once.
 from osilp_pyomo import displays, dro, errors, plugins, scenario, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.api import compile_online, solve
-from osilp_pyomo.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
-from osilp_pyomo.cells import Cells
 from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.components import SemiInfiniteConstraint
-from osilp_pyomo.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
+from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
+from osilp_pyomo.index.cells import Cells
+from osilp_pyomo.index.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
 from osilp_pyomo.policies import (
     AccelerateThenRefine,
     FixedPrice,

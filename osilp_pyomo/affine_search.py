@@ -15,7 +15,7 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.bodies import Body
+from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.lp.finite import RowBlock
 from osilp_pyomo.problem import Family
 from osilp_pyomo.search import Found, Search

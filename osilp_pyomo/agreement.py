@@ -14,12 +14,12 @@ from scipy.stats import qmc
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.affine import AffineTrace, affine_trace
-from osilp_pyomo.bodies import Body
 from osilp_pyomo.columns import Columns
 from osilp_pyomo.components import SemiInfiniteConstraintData
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.expressions import group_terms
+from osilp_pyomo.index.convex_sets import Body
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.linear import leaves, number_of
 from osilp_pyomo.problem import Family
 from osilp_pyomo.relations import RelationTerms, take_apart

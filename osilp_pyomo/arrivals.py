@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.curves import CurveStack, Function, Table
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.index.curves import CurveStack, Function, Table
 from osilp_pyomo.templates import ANYTHING, Arrivals, Field
 
 

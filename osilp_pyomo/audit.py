@@ -15,8 +15,8 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.bodies import Body
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.convex_sets import Body
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import excess_of, violation_scale
 from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP
 from osilp_pyomo.search import apart, scan_points

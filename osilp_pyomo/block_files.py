@@ -21,8 +21,8 @@ from osilp_pyomo._files import write_at_once
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.chunks import ParquetPart
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.templates import Arrivals
 

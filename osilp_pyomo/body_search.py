@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.bodies import Body, BoxBody, ScenarioBody
-from osilp_pyomo.convex_bodies import climb
-from osilp_pyomo.lifts import Lift
+from osilp_pyomo.index.convex_sets import Body, BoxBody, ScenarioBody
+from osilp_pyomo.index.extended_form import Lift
+from osilp_pyomo.index.lp_sets import climb
 from osilp_pyomo.problem import Family
 from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima, polish, scan_points, sweep
 

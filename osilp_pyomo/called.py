@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from osilp_pyomo.bases import RBF, Bernstein, BSpline, Hat, Indicator
 from osilp_pyomo.errors import OptionError, OsilpError
-from osilp_pyomo.grids import Chebyshev, GaussLegendre, Midpoint, Random, Sobol
+from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Hat, Indicator
+from osilp_pyomo.index.grids import Chebyshev, GaussLegendre, Midpoint, Random, Sobol
 from osilp_pyomo.policies import AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.resolving import Resolve
 

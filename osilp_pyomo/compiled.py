@@ -14,9 +14,9 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.arrivals import Intake
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.evaluator import Evaluator
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.resampling import resolve_sample
 from osilp_pyomo.results import FamilyMap

@@ -18,8 +18,8 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.bodies import EllipsoidBody
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.convex_sets import EllipsoidBody
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.problem import Family, SemiInfiniteLP
 from osilp_pyomo.rows import Rows

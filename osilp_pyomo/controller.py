@@ -14,9 +14,9 @@ from osilp_pyomo._files import write_state
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch, ProjectedArrival
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.domains import on_points
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.history import History
+from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.policies import Policy, described
 from osilp_pyomo.stage_loop import Outcome, StageLoop
 

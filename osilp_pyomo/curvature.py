@@ -12,10 +12,10 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
-from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX, UNKNOWN, Shape, by_rules, plain
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import CurvatureError
 from osilp_pyomo.evaluator import Evaluator
+from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX, UNKNOWN, Shape, by_rules, plain
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.templates import Arrivals, Field, StageTemplate
 
 # Arrivals, pairs of decisions and points of the index that are tried.

@@ -10,9 +10,9 @@ from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.convexity import AFFINE, UNKNOWN, Shape, by_rules, plain
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.expressions import shape_of
+from osilp_pyomo.index.convexity import AFFINE, UNKNOWN, Shape, by_rules, plain
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.problem import Family
 from osilp_pyomo.relations import RelationTerms
 from osilp_pyomo.row_curvature import RowCurvature, TermCurvature

@@ -9,7 +9,7 @@ import numpy as np
 from osilp_pyomo._jit import COMPILED
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.compiled import CompiledStages
-from osilp_pyomo.curves import CurveStack
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.templates import Arrivals
 
 # Arrivals that the constants are taken from.

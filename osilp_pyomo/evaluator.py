@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, PROJECTED, Batch, joined
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
 
 # Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache

@@ -12,7 +12,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.errors import CurvatureError, SolverError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
+from osilp_pyomo.index.derivatives import JetWriter, function_text, made, slot_texts
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import solve_quadratic
 from osilp_pyomo.stage_problems import Densities, Room, StageSolver

@@ -9,8 +9,8 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.batches import Batch
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.evaluator import Evaluator
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.templates import Arrivals
 
 _ARRAYS = ("rewards", "usage", "fixed", "lower", "upper", "own", "own_fixed", "points", "point_fixed", "theta")

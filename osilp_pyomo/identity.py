@@ -11,9 +11,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.evaluator import Evaluator
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.templates import Arrivals
 
 # Data read from a file in single precision are still the same, and so are sums in another order.

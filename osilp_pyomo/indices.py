@@ -8,10 +8,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.bodies import Body, BoxBody, ProductBody
 from osilp_pyomo.components import SemiInfiniteConstraint, SemiInfiniteConstraintData
-from osilp_pyomo.domains import Domain, PointFunction
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
+from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.choices import FamilyName, as_grid, by_family, lay_bases, lay_grids
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.grids import Points, tensor_points
+from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, lay_bases, lay_grids
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import Points, tensor_points
 from osilp_pyomo.templates import StageTemplate
 
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
-from osilp_pyomo.bases import Functionals
-from osilp_pyomo.bodies import EllipsoidBody
 from osilp_pyomo.clusters import join_close
 from osilp_pyomo.cones import taken_apart
 from osilp_pyomo.conflicts import NO_CONFLICT, Conflict
 from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
-from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.convex_sets import EllipsoidBody
+from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.prices import Price, atomic_price, projected_price
 from osilp_pyomo.problem import Family, SemiInfiniteLP

@@ -16,7 +16,7 @@ from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.controller import GUARDS
 from osilp_pyomo.description import formulas
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.grids import Points
+from osilp_pyomo.index.grids import Points
 from osilp_pyomo.policies import Policy, described
 from osilp_pyomo.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.templates import Arrivals

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.bases import Functionals
-from osilp_pyomo.domains import Domain, on_points
 from osilp_pyomo.errors import PriceError
-from osilp_pyomo.grids import tensor_points
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.domain import Domain, on_points
+from osilp_pyomo.index.grids import tensor_points
 from osilp_pyomo.rows import TermGroup
 
 # Points along each axis that stand for one smoothed atom, by dimension.

@@ -19,9 +19,9 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.bases import Functionals
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
 from osilp_pyomo.row_curvature import RowCurvature
 from osilp_pyomo.rows import Rows, TermGroup, TracedRows

@@ -16,8 +16,8 @@ from pyomo.core.base.indexed_component import IndexedComponent
 from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.curves import Function, Table
 from osilp_pyomo.errors import DeclarationError
+from osilp_pyomo.index.curves import Function, Table
 
 KINDS = ("linear", "previous", "nearest")
 OUTSIDE = ("error", "clamp", "wrap")

@@ -15,7 +15,6 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._progress import IterationReporter, bar
 from osilp_pyomo.arrivals import whole_number
 from osilp_pyomo.assembly import result_of
-from osilp_pyomo.bases import Functionals
 from osilp_pyomo.batches import POINTS, Batch
 from osilp_pyomo.chunks import Chunks, as_chunks, is_chunked
 from osilp_pyomo.compiled import CompiledStages
@@ -26,6 +25,7 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.identity import identity_of
+from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.laying import lay_out
 from osilp_pyomo.long_replay import replay_chunks
 from osilp_pyomo.long_solve import solve_chunks

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.bases import Functionals
 from osilp_pyomo.conflicts import NO_CONFLICT, Conflict, LabelledRows, find_conflict
+from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.lp.highs import HighsModel, LPSolution
 from osilp_pyomo.lp.models import AUTO, lp_model

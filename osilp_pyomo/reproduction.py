@@ -23,8 +23,8 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._pools import processes
 from osilp_pyomo._progress import bar
 from osilp_pyomo.api import compile_online
-from osilp_pyomo.bases import RBF
 from osilp_pyomo.components import SemiInfiniteConstraint
+from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
 from osilp_pyomo.profiles import Profile

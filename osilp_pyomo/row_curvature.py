@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX
+from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.choices import by_family, default_grid, lay_grids, names_of
 from osilp_pyomo.components import semi_infinite_families
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DataError, GridError, OptionError
-from osilp_pyomo.grids import Grid, Midpoint, Points
+from osilp_pyomo.index.choose import by_family, default_grid, lay_grids, names_of
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
 from osilp_pyomo.problem import Family
 from osilp_pyomo.results import Result

@@ -19,9 +19,9 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import binom
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import GridError, OptionError
-from osilp_pyomo.grids import Grid
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import Grid
 from osilp_pyomo.results import Result
 
 __all__ = ["Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"]
@@ -151,7 +151,7 @@ class Scenarios(Grid):
 
     Examples
     --------
-    >>> from osilp_pyomo.domains import Domain
+    >>> from osilp_pyomo.index.domain import Domain
     >>> Scenarios(3, lambda rng, count: rng.beta(2, 2, (count, 1))).on(Domain.box(u=(0, 1))).points.shape
     (3, 1)
     """

@@ -20,9 +20,9 @@ from scipy.spatial import cKDTree
 from scipy.stats import qmc
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DomainError
-from osilp_pyomo.grids import tensor_points
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import tensor_points
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.problem import SCALE_FLOOR, Family, examples_at
 

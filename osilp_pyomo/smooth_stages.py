@@ -16,7 +16,7 @@ from osilp_pyomo._jit import COMPILED, just_in_time
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.jets import JetWriter, function_text, made, slot_texts
+from osilp_pyomo.index.derivatives import JetWriter, function_text, made, slot_texts
 from osilp_pyomo.smooth_kernels import BENDS, FAR, ITERATIONS, make_newton, make_run, make_values
 from osilp_pyomo.stage_problems import Densities, StageSolver
 from osilp_pyomo.templates import StageTemplate

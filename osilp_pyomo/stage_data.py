@@ -9,8 +9,8 @@ import numpy as np
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.range import AnyRange, NumericRange
 
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.linear import number_of
 from osilp_pyomo.membership import Membership
 from osilp_pyomo.profiles import Profile

@@ -21,9 +21,10 @@ from pyomo.core.expr.visitor import identify_variables
 
 from osilp_pyomo.agreement import refuse_other_trace
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
-from osilp_pyomo.curves import CurveStack
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.expressions import CannotCompileError, compiled, group_terms, shape_of, source_of
+from osilp_pyomo.expressions import CannotCompileError, group_terms, shape_of
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.formula import compiled, source_of
 from osilp_pyomo.indices import domain_of
 from osilp_pyomo.linear import leaves, number_of, short_text
 from osilp_pyomo.membership import Membership

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.rows import TracedRows
 
 # Coefficients that a scan may have at places where rows switch; with more, those places are left out.

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.domains import Domain
-from osilp_pyomo.grids import tensor_points
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import tensor_points
 from osilp_pyomo.problem import Family
 from osilp_pyomo.rows import Rows, TermGroup
 

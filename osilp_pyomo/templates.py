@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.curves import CurveStack
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.rows import Kernel, TermGroup, TracedRows
 
 # The function of a term that does not depend on the decision.

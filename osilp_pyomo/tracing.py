@@ -24,15 +24,15 @@ from osilp_pyomo.agreement import (
     still_affine,
     warn_of_change,
 )
-from osilp_pyomo.bases import Functionals
-from osilp_pyomo.choices import lay_bases, lay_grids, names_of
 from osilp_pyomo.columns import Columns, Names
 from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.curved import read_curvature
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.expressions import CannotCompileError, group_terms
-from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.choose import lay_bases, lay_grids, names_of
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.indices import Domains
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
 from osilp_pyomo.lp.finite import FiniteLP

@@ -21,7 +21,8 @@ from pyomo.contrib.pyros.uncertainty_sets import (
     UncertaintySet,
 )
 
-from osilp_pyomo.bodies import (
+from osilp_pyomo.errors import DeclarationError, DomainError
+from osilp_pyomo.index.convex_sets import (
     Body,
     BoxBody,
     BudgetBody,
@@ -31,8 +32,7 @@ from osilp_pyomo.bodies import (
     ProductBody,
     ScenarioBody,
 )
-from osilp_pyomo.convex_bodies import IntersectionBody, PolytopeBody
-from osilp_pyomo.errors import DeclarationError, DomainError
+from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
 
 
 def is_uncertainty_set(candidate: Any) -> bool:

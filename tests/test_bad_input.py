@@ -10,7 +10,7 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.domain import Domain
 
 
 def small():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import osilp_pyomo as osilp
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.domain import Domain
 
 UNIT = Domain.box(u=(0, 1))
 PARTITIONS = [osilp.Hat(7), osilp.BSpline(7), osilp.BSpline(7, degree=1), osilp.BSpline(5, degree=0),

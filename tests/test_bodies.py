@@ -21,8 +21,8 @@ from robust_models import KINDS, uncertainty_set
 from scipy.optimize import linprog
 
 from osilp_pyomo import errors
-from osilp_pyomo.bodies import BudgetBody, EllipsoidBody, ScenarioBody
-from osilp_pyomo.convex_bodies import IntersectionBody, PolytopeBody
+from osilp_pyomo.index.convex_sets import BudgetBody, EllipsoidBody, ScenarioBody
+from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
 from osilp_pyomo.uncertainty import body_of
 
 seeds = st.integers(0, 10**6)

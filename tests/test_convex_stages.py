@@ -11,10 +11,11 @@ from pyomo.dae import ContinuousSet
 from scipy.optimize import minimize
 
 import osilp_pyomo as osilp
-from osilp_pyomo.convexity import AFFINE, CONCAVE, CONVEX, Shape, by_rules
 from osilp_pyomo.errors import CurvatureError
-from osilp_pyomo.expressions import CannotCompileError, compiled, shape_of, source_of
-from osilp_pyomo.jets import _UNARY, JetWriter, function_text, made, slot_texts
+from osilp_pyomo.expressions import CannotCompileError, shape_of
+from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX, Shape, by_rules
+from osilp_pyomo.index.derivatives import _UNARY, JetWriter, function_text, made, slot_texts
+from osilp_pyomo.index.formula import compiled, source_of
 
 WIDTH = 0.15
 Formula = Callable[..., Any]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import osilp_pyomo as osilp
-from osilp_pyomo.choices import default_grid
-from osilp_pyomo.domains import Domain, on_points
+from osilp_pyomo.index.choose import default_grid
+from osilp_pyomo.index.domain import Domain, on_points
 
 BOX = Domain.box(u=(-1, 2), v=(0, 0.5))
 

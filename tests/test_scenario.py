@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, dro, errors, scenario
-from osilp_pyomo.domains import Domain
+from osilp_pyomo.index.domain import Domain
 
 
 @pytest.mark.parametrize(("violation", "confidence", "decisions"), [(0.05, 0.999, 10), (0.01, 0.9, 3), (0.3, 0.5, 1)])

@@ -1,11 +1,11 @@
 """Sets of uncertain vectors: their farthest points in given directions, their members, and their descriptions.
 
 What a robust row needs of a set is its support function: where is ``c @ xi`` largest? Most sets of the field answer
-in closed form, and for many directions at once; for the rest :mod:`osilp_pyomo.convex_bodies` asks HiGHS.
+in closed form, and for many directions at once; for the rest :mod:`osilp_pyomo.index.lp_sets` asks HiGHS.
 
-Every convex body also has a :class:`~osilp_pyomo.lifts.Lift`, its description by linear rows and balls in coordinates
-of its own. It is what counterparts, intersections and local searches work with, and what the closed forms are tested
-against.
+Every convex body also has a :class:`~osilp_pyomo.index.extended_form.Lift`, its description by linear rows and balls
+in coordinates of its own. It is what counterparts, intersections and local searches work with, and what the closed
+forms are tested against.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.stats import qmc
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError
-from osilp_pyomo.lifts import Ball, Lift, product_lift
+from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 
 # Extreme points that a cloud has at most, where each costs a program.
 _DRAWN = {"linear program": 256, "convex program": 48}

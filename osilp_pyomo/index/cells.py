@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.bases import Basis
-from osilp_pyomo.bodies import Body, BoxBody
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import BasisError
+from osilp_pyomo.index.bases import Basis
+from osilp_pyomo.index.convex_sets import Body, BoxBody
+from osilp_pyomo.index.domain import Domain
 
 # Extreme points among which the middles of cells are chosen.
 _CANDIDATES = 1024

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from osilp_pyomo._arrays import BoolArray as BoolArray
 from osilp_pyomo._arrays import FloatArray as FloatArray
-from osilp_pyomo.bodies import Body
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.index.convex_sets import Body
 
 Predicate = Callable[[FloatArray], BoolArray]
 

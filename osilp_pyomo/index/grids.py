@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.bodies import BoxBody
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import DomainError, GridError
+from osilp_pyomo.index.convex_sets import BoxBody
+from osilp_pyomo.index.domain import Domain
 
 
 @dataclass(frozen=True, eq=False)

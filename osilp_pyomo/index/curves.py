@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.domains import on_points
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.index.domain import on_points
 
 
 @dataclass(frozen=True, eq=False)

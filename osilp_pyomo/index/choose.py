@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.bases import RBF, Basis, Dirac, Functionals, Functions, Hat
-from osilp_pyomo.cells import Cells
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.errors import BasisError, GridError, OptionError
-from osilp_pyomo.grids import Extremes, Grid, GridPoints, Midpoint, Points, Sobol
+from osilp_pyomo.index.bases import RBF, Basis, Dirac, Functionals, Functions, Hat
+from osilp_pyomo.index.cells import Cells
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import Extremes, Grid, GridPoints, Midpoint, Points, Sobol
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from scipy.interpolate import BSpline as ScipyBSpline
 from scipy.special import comb
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.domains import Domain, on_points
 from osilp_pyomo.errors import BasisError, DomainError
-from osilp_pyomo.grids import GridPoints
+from osilp_pyomo.index.domain import Domain, on_points
+from osilp_pyomo.index.grids import GridPoints
 
 # Rows of Phi made at a time: bounds the memory of a dense piece of a sparse matrix.
 _CHUNK = 8192
@@ -449,7 +449,7 @@ class Dirac(Basis):
 
     Examples
     --------
-    >>> from osilp_pyomo.grids import Midpoint
+    >>> from osilp_pyomo.index.grids import Midpoint
     >>> Dirac([0.2, 0.7]).on(Midpoint(5).on(Domain.box(u=(0, 1)))).points.ravel()
     array([0.2, 0.7])
     """

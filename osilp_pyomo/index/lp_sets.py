@@ -1,7 +1,7 @@
 """Bodies without a closed form: polytopes by linear programs, intersections by linear or convex ones.
 
 Also the local search that all convex bodies share: a smooth function climbed by sequential quadratic programming
-(scipy's SLSQP) in the coordinates of the body's :class:`~osilp_pyomo.bodies.Lift`.
+(scipy's SLSQP) in the coordinates of the body's :class:`~osilp_pyomo.index.convex_sets.Lift`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from scipy import sparse
 from scipy.optimize import Bounds, minimize
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.bodies import MEMBERSHIP, Body
 from osilp_pyomo.errors import DomainError, SolverError
-from osilp_pyomo.lifts import Ball, Lift, intersection_lift
+from osilp_pyomo.index.convex_sets import MEMBERSHIP, Body
+from osilp_pyomo.index.extended_form import Ball, Lift, intersection_lift
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 
@@ -237,7 +237,7 @@ class IntersectionBody(LiftedBody):
 
     Examples
     --------
-    >>> from osilp_pyomo.bodies import BoxBody, EllipsoidBody
+    >>> from osilp_pyomo.index.convex_sets import BoxBody, EllipsoidBody
     >>> disc, square = EllipsoidBody(np.zeros(2), np.eye(2)), BoxBody(np.full(2, -0.6), np.full(2, 0.6))
     >>> np.round(IntersectionBody((disc, square)).support(np.array([[1.0, 0.1]])), 6)
     array([[0.6, 0.6]])

@@ -13,6 +13,7 @@ from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
 from osilp_pyomo.index.cells import Cells
 from osilp_pyomo.index.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.policies import (
     AccelerateThenRefine,
     FixedPrice,
@@ -26,7 +27,6 @@ from osilp_pyomo.policies import (
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.resolving import Resolve
-from osilp_pyomo.results import Result
 from osilp_pyomo.resuming import load_controller
 from osilp_pyomo.row_values import evaluate_rows, plot_rows
 from osilp_pyomo.studies import Study, StudyInterrupted, compare, load_study

@@ -21,9 +21,9 @@ from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.linear import leaves, number_of
-from osilp_pyomo.problem import Family
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.relations import RelationTerms, take_apart
-from osilp_pyomo.rows import TracedRows
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.

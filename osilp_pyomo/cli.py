@@ -29,10 +29,10 @@ from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
 from osilp_pyomo.drawing import can_draw
 from osilp_pyomo.errors import DataError, OptionError, OsilpError
 from osilp_pyomo.model_files import UNNAMED, load_module, model_of
+from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.paper_page import claims_table, write_paper_page
 from osilp_pyomo.program import BUDGETS, OFFLINE
 from osilp_pyomo.reproduction import experiments, reproduce
-from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.studies import Study, StudyInterrupted, compare
 from osilp_pyomo.trials import ORDERS
 

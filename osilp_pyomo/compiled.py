@@ -17,10 +17,10 @@ from osilp_pyomo.batches import POINTS, PROJECTED, Batch
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.prices import Price, atomic_price, projected_price
+from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
+from osilp_pyomo.offline.results import FamilyMap
+from osilp_pyomo.offline.rows import TermGroup
 from osilp_pyomo.resampling import resolve_sample
-from osilp_pyomo.results import FamilyMap
-from osilp_pyomo.rows import TermGroup
 from osilp_pyomo.stage_problems import Densities, StageSolver
 from osilp_pyomo.templates import Arrivals, StageFamily, StageTemplate, Term
 

@@ -14,14 +14,14 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
 from osilp_pyomo.errors import AccuracyWarning, ModelError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.prices import Price, atomic_price, projected_price
-from osilp_pyomo.results import Answer, FamilyMap, Result
-from osilp_pyomo.search import peaks_of, scan_points
+from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points
+from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
+from osilp_pyomo.offline.results import Answer, FamilyMap, Result
+from osilp_pyomo.offline.search.scan import peaks_of, scan_points
 from osilp_pyomo.stage_lp import DecisionNames
 from osilp_pyomo.stage_problems import StageSolver
 from osilp_pyomo.templates import Arrivals

@@ -13,10 +13,9 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.expressions import shape_of
 from osilp_pyomo.index.convexity import AFFINE, UNKNOWN, Shape, by_rules, plain
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.problem import Family
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import RowCurvature, TermCurvature, TermGroup, TracedRows
 from osilp_pyomo.relations import RelationTerms
-from osilp_pyomo.row_curvature import RowCurvature, TermCurvature
-from osilp_pyomo.rows import TermGroup, TracedRows
 
 
 def read_curvature(

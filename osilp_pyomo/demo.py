@@ -14,9 +14,9 @@ from osilp_pyomo.api import compile_online, solve
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.index.grids import Midpoint
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.policies import AccelerateThenRefine, MirrorDescent
 from osilp_pyomo.resolving import Resolve
-from osilp_pyomo.results import Result
 from osilp_pyomo.studies import Study, compare
 
 

@@ -17,7 +17,7 @@ from pyomo.common.modeling import unique_component_name
 
 from osilp_pyomo.ambiguity import Ambiguity, Moments, Reweighting
 from osilp_pyomo.errors import OptionError, PriceError
-from osilp_pyomo.results import Result
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.transport import Wasserstein
 
 __all__ = [

@@ -25,7 +25,6 @@ from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._pools import as_executor, mapper
 from osilp_pyomo._progress import bar
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.audit import Audit, FamilyAudit, audit_points, look_from
 from osilp_pyomo.block_files import BlockMaker, FileBlock
 from osilp_pyomo.chunks import Chunks
 from osilp_pyomo.compiled import CompiledStages
@@ -34,7 +33,8 @@ from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverEr
 from osilp_pyomo.identity import identity_of
 from osilp_pyomo.lp.columns import Threshold, decisions
 from osilp_pyomo.lp.wide import WideAnswer, solve_wide
-from osilp_pyomo.results import FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points, look_from
+from osilp_pyomo.offline.results import FEASIBLE, Answer, FamilyMap, Result
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily
 
 # Arrivals of a block whose columns are computed once more, and what they may differ by.

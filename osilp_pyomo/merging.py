@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.results import Result
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.stage_lp import DecisionNames
 from osilp_pyomo.templates import Arrivals, StageTemplate
 

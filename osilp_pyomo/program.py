@@ -14,7 +14,6 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._progress import IterationReporter, bar
 from osilp_pyomo.arrivals import whole_number
-from osilp_pyomo.assembly import result_of
 from osilp_pyomo.batches import POINTS, Batch
 from osilp_pyomo.chunks import Chunks, as_chunks, is_chunked
 from osilp_pyomo.compiled import CompiledStages
@@ -23,7 +22,6 @@ from osilp_pyomo.convex_offline import solve_convex
 from osilp_pyomo.description import describe
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.identity import identity_of
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.laying import lay_out
@@ -31,9 +29,11 @@ from osilp_pyomo.long_replay import replay_chunks
 from osilp_pyomo.long_solve import solve_chunks
 from osilp_pyomo.lp.models import AUTO, HIGHS, check_solver
 from osilp_pyomo.merging import merge_equal, share_out
-from osilp_pyomo.methods import solve_by
+from osilp_pyomo.offline.assemble import result_of
+from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.methods import solve_by
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.policies import Policy
-from osilp_pyomo.results import Result
 from osilp_pyomo.runs import Run
 from osilp_pyomo.stage_lp import stage_lp
 from osilp_pyomo.templates import StageFamily

@@ -15,8 +15,8 @@ from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.models import AUTO
+from osilp_pyomo.offline.search.scan import peaks_of
 from osilp_pyomo.sample_lp import solve_exact_sample, solve_sample
-from osilp_pyomo.search import peaks_of
 from osilp_pyomo.stage_problems import StageSolver
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.drawing import name_of, new_figure
 from osilp_pyomo.errors import DataError, PriceError
-from osilp_pyomo.prices import Price
+from osilp_pyomo.offline.prices import Price
 
 # The picture of more families could not be read.
 MOST_PANELS = 12

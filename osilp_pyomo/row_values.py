@@ -15,8 +15,8 @@ from osilp_pyomo.index.choose import by_family, default_grid, lay_grids, names_o
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
-from osilp_pyomo.problem import Family
-from osilp_pyomo.results import Result
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.row_displays import RowsDisplay
 from osilp_pyomo.tracing import TracedModel, refuse_no_model, trace_families
 

@@ -13,12 +13,12 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.audit import audit_points
 from osilp_pyomo.controller import REASONS, Controller
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.identity import Identity, ModelIdentity, identity_of
-from osilp_pyomo.results import FamilyMap, Result
+from osilp_pyomo.offline.audit import audit_points
+from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.templates import Arrivals
 
 # Why decisions were taken, as the end of "so many ...".

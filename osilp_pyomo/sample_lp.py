@@ -10,7 +10,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.models import HIGHS
 from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
-from osilp_pyomo.search import peaks_of
+from osilp_pyomo.offline.search.scan import peaks_of
 
 # Points that join the rows of an exact sample LP in one round, and rounds.
 _ROWS_A_ROUND, _ROUNDS = 40, 60

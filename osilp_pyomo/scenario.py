@@ -22,7 +22,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import GridError, OptionError
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid
-from osilp_pyomo.results import Result
+from osilp_pyomo.offline.results import Result
 
 __all__ = ["Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"]
 

@@ -12,9 +12,9 @@ from scipy import sparse
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.problem import Family, SemiInfiniteLP, as_affine
-from osilp_pyomo.rows import TermGroup, TracedRows
-from osilp_pyomo.switching import with_switch_points
+from osilp_pyomo.offline.prepare import with_switch_points
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, as_affine
+from osilp_pyomo.offline.rows import TermGroup, TracedRows
 from osilp_pyomo.templates import CONSTANT, Arrivals, StageFamily, StageTemplate
 
 

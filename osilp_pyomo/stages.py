@@ -28,8 +28,8 @@ from osilp_pyomo.index.formula import compiled, source_of
 from osilp_pyomo.indices import domain_of
 from osilp_pyomo.linear import leaves, number_of, short_text
 from osilp_pyomo.membership import Membership
+from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.relations import reads_as_lower
-from osilp_pyomo.rows import TracedRows
 from osilp_pyomo.splitting import Split, Splitter, curves_of
 from osilp_pyomo.stage_data import StageData, literal_of
 from osilp_pyomo.templates import (

@@ -25,7 +25,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.rows import Kernel, TermGroup, TracedRows
+from osilp_pyomo.offline.rows import Kernel, TermGroup, TracedRows
 
 # The function of a term that does not depend on the decision.
 CONSTANT = -1

@@ -36,11 +36,11 @@ from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.indices import Domains
 from osilp_pyomo.linear import LinearTerms, linear_terms, number_of
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.prepare import with_switch_points
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import Rows, SampledRows, TermGroup, TracedRows
 from osilp_pyomo.profiles import Profile
 from osilp_pyomo.relations import RelationTerms, refuse_continuous_variables, take_apart
-from osilp_pyomo.rows import Rows, SampledRows, TermGroup, TracedRows
-from osilp_pyomo.switching import with_switch_points
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from osilp_pyomo.affine import is_affine
 from osilp_pyomo.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
 from osilp_pyomo.components import IndexPlaceholder, SemiInfiniteConstraint
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.results import Result
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.sets import Vector
 from osilp_pyomo.supports import Region, Support, event_region
 from osilp_pyomo.uncertainty import body_of, is_uncertainty_set

@@ -20,10 +20,10 @@ from osilp_pyomo._warnings import collecting_warnings
 from osilp_pyomo.batches import Batch
 from osilp_pyomo.controller import Controller
 from osilp_pyomo.errors import DataError, OsilpError
+from osilp_pyomo.offline.prices import AtomicPrice, Price
+from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.policies import Policy
-from osilp_pyomo.prices import AtomicPrice, Price
 from osilp_pyomo.program import OnlineProgram
-from osilp_pyomo.results import FamilyMap, Result
 from osilp_pyomo.runs import Run, violations_between
 from osilp_pyomo.templates import Arrivals
 

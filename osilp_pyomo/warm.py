@@ -14,9 +14,9 @@ from osilp_pyomo.controller import Controller
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.evaluator import Evaluator
 from osilp_pyomo.history import History, keys_of
-from osilp_pyomo.prices import Price
+from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.resampling import resolve_sample
-from osilp_pyomo.results import Result
 from osilp_pyomo.stage_problems import StageSolver
 from osilp_pyomo.templates import Arrivals
 

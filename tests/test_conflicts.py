@@ -271,7 +271,7 @@ def test_a_sparse_model_of_many_rows_and_columns_is_explained():
 
 
 def test_a_conflict_that_was_not_looked_for_says_so(monkeypatch):
-    monkeypatch.setattr("osilp_pyomo.conflicts.MOST_COEFFICIENTS", 3)
+    monkeypatch.setattr("osilp_pyomo.offline.conflicts.MOST_COEFFICIENTS", 3)
     remark = osilp.solve(capacity_model()).remark
     assert re.fullmatch(r"what conflicts was not looked for among \d+ coefficients; 3 are the most", remark)
 

@@ -10,9 +10,9 @@ from models import packing
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.exchange import ExchangeOptions
 from osilp_pyomo.merging import merge_equal
-from osilp_pyomo.methods import by_exchange
+from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.methods import by_exchange
 from osilp_pyomo.stage_lp import stage_lp
 
 

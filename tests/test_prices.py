@@ -7,7 +7,7 @@ from models import packing, tent
 import osilp_pyomo as osilp
 from osilp_pyomo import errors
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.prices import AtomicPrice
+from osilp_pyomo.offline.prices import AtomicPrice
 
 
 def capacity(u):

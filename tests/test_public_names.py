@@ -11,7 +11,7 @@ import pytest
 
 import osilp_pyomo as osilp
 from osilp_pyomo.controller import Controller
-from osilp_pyomo.prices import AtomicPrice, DensityPrice
+from osilp_pyomo.offline.prices import AtomicPrice, DensityPrice
 from osilp_pyomo.runs import Run
 
 PUBLIC = {

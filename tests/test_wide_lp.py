@@ -13,7 +13,6 @@ from pyomo.dae import ContinuousSet
 from scipy import sparse
 
 import osilp_pyomo as osilp
-from osilp_pyomo import problem, search
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp import smoothed_dual
 from osilp_pyomo.lp import wide as wide_lp
@@ -23,6 +22,8 @@ from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.models import WideModel, lp_model
 from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.lp.wide import solve_whole, solve_wide
+from osilp_pyomo.offline import problem
+from osilp_pyomo.offline.search import scan as search
 from osilp_pyomo.sample_lp import solve_sample
 from osilp_pyomo.stage_lp import stage_lp
 

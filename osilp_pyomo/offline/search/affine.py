@@ -14,11 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.lp.finite import RowBlock
-from osilp_pyomo.problem import Family
-from osilp_pyomo.search import Found, Search
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import AffineRows
+from osilp_pyomo.offline.search.scan import Found, Search
 
 # Coefficients are kept as a full array too where this share of them is not zero, and they are not too many.
 _FILLED, _MOST_DENSE = 0.2, 2**25

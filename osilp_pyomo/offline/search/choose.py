@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osilp_pyomo.affine_rows import AffineRows
-from osilp_pyomo.affine_search import AffineSearch
-from osilp_pyomo.body_search import BodySearch
-from osilp_pyomo.problem import Family
-from osilp_pyomo.search import ContinuumSearch, Search
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import AffineRows
+from osilp_pyomo.offline.search.affine import AffineSearch
+from osilp_pyomo.offline.search.scan import ContinuumSearch, Search
+from osilp_pyomo.offline.search.sets import BodySearch
 
 
 def searches_for(families: Sequence[Family]) -> list[Search]:

@@ -1,18 +1,20 @@
-"""Points with room: the Slater points that turn a relaxation's answer into a feasible one."""
+"""Slater points, with slack in every row, and rays, along which a problem may be unbounded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import Scaling
-from osilp_pyomo.problem import SemiInfiniteLP
-from osilp_pyomo.search import Found, Search
+from osilp_pyomo.offline.problem import SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows, Rows
+from osilp_pyomo.offline.search.scan import Found, Search
 
 # LPs for the widest room, and rows that one of them gains from a family; a handful of each was ever needed.
 _ROUNDS, _ROWS_A_ROUND = 30, 30
@@ -137,3 +139,42 @@ def _row_measure(block: RowBlock) -> FloatArray:
     limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (block.lower, block.upper)]
     coefficients = np.abs(block.matrix).max(axis=1, initial=0.0)
     return np.maximum(np.maximum(*limits), np.minimum(coefficients, 1.0))
+
+
+def ray_problem(problem: SemiInfiniteLP) -> SemiInfiniteLP:
+    """The same problem with all limits at zero, over a unit box: its optimum is a ray, or zero."""
+    core = problem.core
+    rays = replace(
+        core,
+        offset=0.0,
+        column_lower=np.where(np.isfinite(core.column_lower), 0.0, -1.0),
+        column_upper=np.where(np.isfinite(core.column_upper), 0.0, 1.0),
+        integer=np.zeros(core.columns, dtype=bool),
+        row_lower=_zero_where_finite(core.row_lower),
+        row_upper=_zero_where_finite(core.row_upper),
+    )
+    families = tuple(replace(family, rows=_homogeneous(family.rows)) for family in problem.families)
+    return SemiInfiniteLP(rays, families)
+
+
+def _homogeneous(rows: Rows) -> Rows:
+    return rows.homogeneous() if isinstance(rows, AffineRows) else _Homogeneous(rows)
+
+
+class _Homogeneous(Rows):
+    """The same coefficients with every limit at zero."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.columns = rows.columns
+
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        return self._rows.blocks(points)
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self._rows.limits(points)
+        return _zero_where_finite(lower), _zero_where_finite(upper)
+
+
+def _zero_where_finite(limit: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(limit), 0.0, limit)

@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.clusters import cluster_means
-from osilp_pyomo.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.errors import SolverError
-from osilp_pyomo.feasibility import repaired, slater_point
 from osilp_pyomo.lp.finite import RowBlock
 from osilp_pyomo.lp.highs import HighsModel, LPSolution
 from osilp_pyomo.lp.models import AUTO, lp_model
 from osilp_pyomo.lp.scaling import example_rows, scaling_for
-from osilp_pyomo.problem import Family, SemiInfiniteLP
-from osilp_pyomo.rays import ray_problem
-from osilp_pyomo.search import Found, Search
+from osilp_pyomo.offline.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
+from osilp_pyomo.offline.interior import ray_problem, repaired, slater_point
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.search.clusters import cluster_means
+from osilp_pyomo.offline.search.scan import Found, Search
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200

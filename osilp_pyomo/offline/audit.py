@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import excess_of, violation_scale
-from osilp_pyomo.problem import SCALE_FLOOR, Family, SemiInfiniteLP
-from osilp_pyomo.search import apart, scan_points
+from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows
+from osilp_pyomo.offline.search.scan import apart, scan_points
 
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.
 _BUDGET = 2_000_000

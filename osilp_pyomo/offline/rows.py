@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
 # stay in the cache; measured fastest between 2**15 and 2**17.
@@ -167,3 +168,98 @@ class SampledRows(Rows):
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = [self._row(point) for point in points]
         return np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+
+
+class AffineRows(Rows):
+    """One row for every vector xi, with coefficients ``(1, xi) @ matrix``.
+
+    Parameters
+    ----------
+    columns : array of int
+        Columns of the LP, increasing.
+    matrix : array (1 + d, n)
+        Nominal coefficients first, then what each entry of xi adds to them.
+    lower, upper : arrays (1 + d) or None
+        Limits ``(1, xi) @ lower``; None where there is none.
+
+    Examples
+    --------
+    >>> rows = AffineRows(np.array([0]), np.array([[1.0], [0.5]]), None, np.array([3.0, 0.0]))
+    >>> rows.limits(np.array([[2.0]]))
+    (array([-inf]), array([3.]))
+    """
+
+    def __init__(
+        self, columns: IntArray, matrix: FloatArray, lower: FloatArray | None, upper: FloatArray | None
+    ) -> None:
+        self.columns = columns
+        self.matrix = matrix
+        self.lower = lower
+        self.upper = upper
+
+    def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        if not len(self.columns):
+            return
+        step = max(1, BLOCK_SIZE // len(self.columns))
+        for start in range(0, len(points), step):
+            at = slice(start, min(start + step, len(points)))
+            yield self.columns, at, (self.matrix[0] + points[at] @ self.matrix[1:]).T
+
+    def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def values(limit: FloatArray | None, missing: float) -> FloatArray:
+            return np.full(len(points), missing) if limit is None else limit[0] + points @ limit[1:]
+
+        return values(self.lower, -np.inf), values(self.upper, np.inf)
+
+    def homogeneous(self) -> AffineRows:
+        """The same coefficients with every limit at zero."""
+        zero = np.zeros(len(self.matrix))
+        return AffineRows(
+            self.columns, self.matrix, None if self.lower is None else zero, None if self.upper is None else zero
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TermCurvature:
+    """Curvature of some functions of the index: the Hessians of quadratic ones, the kinds of all others.
+
+    ``hessians`` (n, d, d) holds zeros where a function is not quadratic; ``kinds`` (n) is "affine" where it is.
+    """
+
+    kinds: tuple[str, ...]
+    hessians: FloatArray
+
+    def concave(self, weights: FloatArray) -> tuple[bool, FloatArray]:
+        """Whether the weighted sum of what is not quadratic is concave by rules, and the Hessian of the rest."""
+        good = all(
+            kind == AFFINE or weight == 0 or kind == (CONCAVE if weight > 0 else CONVEX)
+            for kind, weight in zip(self.kinds, weights.tolist(), strict=True)
+        )
+        return good, np.einsum("n,nij->ij", weights, self.hessians)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCurvature:
+    """Curvature of a row's coefficients, in the order of its columns, and of its limits (one function, or None)."""
+
+    columns: NDArray[np.int64]
+    body: TermCurvature
+    lower: TermCurvature | None
+    upper: TermCurvature | None
+
+    def concave(self, x: FloatArray, side: float, width: FloatArray, allowed: float) -> bool:
+        """Whether the excess over the upper limit (side 1) or below the lower one (side -1) is concave at x.
+
+        A quadratic part may bend upwards by at most ``allowed`` over a set of these widths, which is rounding.
+        """
+        limit = self.upper if side > 0 else self.lower
+        if limit is None:
+            return False
+        good, hessian = self.body.concave(side * x[self.columns])
+        good_limit, limit_hessian = limit.concave(np.array([-side]))
+        if not (good and good_limit):
+            return False
+        bent = (hessian + limit_hessian) * np.outer(width, width)
+        if not np.any(bent):
+            return True
+        return float(np.linalg.eigvalsh((bent + bent.T) / 2).max()) * len(width) / 8 <= allowed

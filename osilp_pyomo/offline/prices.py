@@ -24,7 +24,7 @@ from osilp_pyomo.errors import PriceError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain, on_points
 from osilp_pyomo.index.grids import tensor_points
-from osilp_pyomo.rows import TermGroup
+from osilp_pyomo.offline.rows import TermGroup
 
 # Points along each axis that stand for one smoothed atom, by dimension.
 _SHARES = {1: 201, 2: 25, 3: 9, 4: 5}

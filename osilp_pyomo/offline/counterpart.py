@@ -18,12 +18,12 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import ScenarioBody
 from osilp_pyomo.index.extended_form import Lift
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows
 
 
 @dataclass(frozen=True, eq=False)

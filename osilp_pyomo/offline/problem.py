@@ -18,13 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
-from osilp_pyomo.row_curvature import RowCurvature
-from osilp_pyomo.rows import Rows, TermGroup, TracedRows
+from osilp_pyomo.offline.rows import AffineRows, RowCurvature, Rows, TermGroup, TracedRows
 
 # Vectors of a set at which formulas are compared with the affine ones that they are taken for.
 _COMPARED = 64

@@ -17,14 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.affine_rows import AffineRows
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
-from osilp_pyomo.problem import Family, SemiInfiniteLP
-from osilp_pyomo.rows import Rows
-from osilp_pyomo.search import Found, Search
-from osilp_pyomo.searches import searches_for
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows, Rows
+from osilp_pyomo.offline.search.choose import searches_for
+from osilp_pyomo.offline.search.scan import Found, Search
 
 # Slopes that every small cone begins with: 1, 1/2, 1/4 and so on, of both signs.
 _SLOPES = 8

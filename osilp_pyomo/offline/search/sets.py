@@ -18,8 +18,9 @@ from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ScenarioBody
 from osilp_pyomo.index.extended_form import Lift
 from osilp_pyomo.index.lp_sets import climb
-from osilp_pyomo.problem import Family
-from osilp_pyomo.search import Found, ScanSearch, apart, local_maxima, polish, scan_points, sweep
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.search.local import polish, sweep
+from osilp_pyomo.offline.search.scan import Found, ScanSearch, apart, local_maxima, scan_points
 
 # Points of a scan, and how many of its maxima are climbed from where nothing is known of the row.
 _SCANNED, _CLIMBED, _POLISHED = 2048, 8, 32

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.conflicts import Clause
 from osilp_pyomo.errors import AccuracyWarning
-from osilp_pyomo.methods import Point, Solved
-from osilp_pyomo.problem import SemiInfiniteLP
-from osilp_pyomo.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
-from osilp_pyomo.tails import compactify
+from osilp_pyomo.offline.conflicts import Clause
+from osilp_pyomo.offline.methods import Point, Solved
+from osilp_pyomo.offline.prepare import compactify
+from osilp_pyomo.offline.problem import SemiInfiniteLP
+from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
 
 
 def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:

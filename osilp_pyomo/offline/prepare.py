@@ -1,15 +1,9 @@
-"""Unbounded index sets, brought into a bounded box.
-
-A half-line is mapped to [0, 1] by u = a + s t/(1 - t), a line by u = s (2t - 1)/(1 - (2t - 1)^2), up to
-|u| of about 1e9 s. Each row is divided by its largest number, coefficient or limit (where that is above 1),
-so that far out only the fastest growing terms are left: the last rows, at up to 1e60 s, are the tail test that the row
-does not turn negative at infinity. Violations on such an index are therefore relative to that number.
-"""
+"""Families made ready for a scan: an unbounded index is mapped to a box, kinks become marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +11,8 @@ import numpy as np
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import tensor_points
-from osilp_pyomo.problem import Family
-from osilp_pyomo.rows import Rows, TermGroup
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import Rows, TermGroup, TracedRows
 
 # Within this distance of the ends that stand for infinity, t counts powers of ten: up to so many more of them as all
 # numbers of a row can stand. What a row is at infinity shows there, such as that x**2 outgrows any multiple of x.
@@ -201,3 +195,35 @@ def compactify(family: Family) -> Family:
         family.route,
         compact=compact,
     )
+
+
+# Coefficients that a scan may have at places where rows switch; with more, those places are left out.
+_SWITCH_COEFFICIENTS = 20_000_000
+
+
+def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
+    """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
+    if domain.dimension > 1 or not domain.bounded:
+        return domain
+    found: list[FloatArray] = []
+    nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
+    for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
+        if len(group.columns) * len(nodes) * len(group.switches) > 4 * _SWITCH_COEFFICIENTS:
+            continue
+        for switch in group.switches:
+            signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
+            column, left = np.nonzero(signs[:, 1:] != signs[:, :-1])
+            low, high = nodes[left], nodes[left + 1]
+            # Curves have no entry a column, and no switch calls them: one inside another is left out.
+            slots = [slot[column] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
+            for _ in range(60):
+                middle = (low + high) / 2
+                with np.errstate(all="ignore"):
+                    value = np.broadcast_to(switch(slots, [middle]), middle.shape)
+                same = (value > 0) == signs[column, left]
+                low, high = np.where(same, middle, low), np.where(same, high, middle)
+            found.append(np.concatenate([low, high]))
+    places = np.unique(np.concatenate([np.empty(0), *found]))
+    if not len(places) or len(places) * len(rows.columns) > _SWITCH_COEFFICIENTS:
+        return domain
+    return replace(domain, marks=(np.unique(np.concatenate([domain.marks[0], places])),))

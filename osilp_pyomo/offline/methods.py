@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
-from osilp_pyomo.clusters import join_close
-from osilp_pyomo.cones import taken_apart
-from osilp_pyomo.conflicts import NO_CONFLICT, Conflict
-from osilp_pyomo.counterpart import counterpart
 from osilp_pyomo.errors import SolverError
-from osilp_pyomo.exchange import Exchange, ExchangeOptions, Outcome
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.lp.highs import HighsModel
-from osilp_pyomo.prices import Price, atomic_price, projected_price
-from osilp_pyomo.problem import Family, SemiInfiniteLP
-from osilp_pyomo.projection import project, solve_projected
-from osilp_pyomo.search import FiniteSearch, Found, Search, polish
-from osilp_pyomo.searches import searches_for
-from osilp_pyomo.tails import compactify
+from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
+from osilp_pyomo.offline.cones import taken_apart
+from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
+from osilp_pyomo.offline.counterpart import counterpart
+from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, Outcome
+from osilp_pyomo.offline.prepare import compactify
+from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.projection import project, solve_projected
+from osilp_pyomo.offline.search.choose import searches_for
+from osilp_pyomo.offline.search.clusters import join_close
+from osilp_pyomo.offline.search.local import polish
+from osilp_pyomo.offline.search.scan import FiniteSearch, Found, Search
 
 # A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
 _BRACKET = 1e-8

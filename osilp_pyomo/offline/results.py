@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.audit import Audit
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
-from osilp_pyomo.prices import Price
-from osilp_pyomo.result_text import text_of
+from osilp_pyomo.offline.audit import Audit
+from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.result_text import text_of
 
 T = TypeVar("T")
 

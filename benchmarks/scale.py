@@ -17,10 +17,10 @@ from online import arrivals, compiled
 
 import osilp_pyomo as osilp
 from osilp_pyomo._pools import mapper
-from osilp_pyomo.block_files import FileBlock
 from osilp_pyomo.lp.columns import DenseColumns, Threshold, gather
 from osilp_pyomo.lp.smoothed_dual import anchors
 from osilp_pyomo.lp.wide import solve_wide
+from osilp_pyomo.online.chunks.blocks import FileBlock
 
 ROWS = 10
 GIGABYTE = 1e9

@@ -11,19 +11,19 @@ from typing import Any
 import pyomo.environ as pyo
 
 from osilp_pyomo._progress import IterationReporter
-from osilp_pyomo.arrivals import whole_number
-from osilp_pyomo.curvature import check_curvature
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.identity import ModelIdentity
-from osilp_pyomo.laying import lay_out
 from osilp_pyomo.lp.models import AUTO, DUAL, check_solver
 from osilp_pyomo.offline.assemble import result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.program import OnlineProgram
+from osilp_pyomo.online.program import OnlineProgram
+from osilp_pyomo.online.stages.choose import SOLVERS, choose_solver
+from osilp_pyomo.online.stages.concavity import check_curvature
+from osilp_pyomo.online.stages.evaluator import lay_out
+from osilp_pyomo.online.stages.identity import ModelIdentity
+from osilp_pyomo.online.stages.intake import whole_number
 from osilp_pyomo.pyomo_stage import PyomoStage
-from osilp_pyomo.stage_choice import SOLVERS, choose_solver
 from osilp_pyomo.stages import read_stages
 from osilp_pyomo.tracing import active_objective, refuse_no_model, trace_model
 

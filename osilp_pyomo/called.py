@@ -10,8 +10,8 @@ from typing import Any
 from osilp_pyomo.errors import OptionError, OsilpError
 from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Hat, Indicator
 from osilp_pyomo.index.grids import Chebyshev, GaussLegendre, Midpoint, Random, Sobol
-from osilp_pyomo.policies import AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Policy, SimpleGD
-from osilp_pyomo.resolving import Resolve
+from osilp_pyomo.online.policies import AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Policy, SimpleGD
+from osilp_pyomo.online.resolve import Resolve
 
 POLICIES: dict[str, Any] = {
     each.__name__: each for each in (AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Resolve, SimpleGD)

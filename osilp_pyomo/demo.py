@@ -15,8 +15,8 @@ from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.index.grids import Midpoint
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.policies import AccelerateThenRefine, MirrorDescent
-from osilp_pyomo.resolving import Resolve
+from osilp_pyomo.online.policies import AccelerateThenRefine, MirrorDescent
+from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.studies import Study, compare
 
 

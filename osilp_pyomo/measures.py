@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.runs import BENCHMARKS
+from osilp_pyomo.online.runs import BENCHMARKS
 
 #: Columns that tell one run from another.
 KEYS = ("horizon", "grid", "points", "policy", "guard")

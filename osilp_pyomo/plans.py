@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._version import __version__
-from osilp_pyomo.arrivals import whole_number
-from osilp_pyomo.controller import GUARDS
-from osilp_pyomo.description import formulas
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.grids import Points
-from osilp_pyomo.policies import Policy, described
-from osilp_pyomo.program import BUDGETS, OFFLINE, OnlineProgram
-from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.online.controller import GUARDS
+from osilp_pyomo.online.describe import formulas
+from osilp_pyomo.online.policies import Policy, described
+from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
+from osilp_pyomo.online.stages.intake import whole_number
+from osilp_pyomo.online.stages.template import Arrivals
 from osilp_pyomo.trials import ORDERS, Entrant, Job, Plan
 
 

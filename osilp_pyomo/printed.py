@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.policies import FirstOrder, GradientDescent, Policy, Seen, Setting, State
+from osilp_pyomo.online.policies import FirstOrder, GradientDescent, Policy, Seen, Setting, State
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import pyomo.environ as pyo
 from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.batches import Batch
 from osilp_pyomo.errors import ModelError, OptionError, SolverError
-from osilp_pyomo.evaluator import Evaluator
-from osilp_pyomo.stage_problems import Densities, StageSolver
+from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.linear import Densities, StageSolver
 
 
 class PyomoStage(StageSolver):

@@ -13,8 +13,8 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.linear import number_of
 from osilp_pyomo.membership import Membership
+from osilp_pyomo.online.stages.template import ANYTHING, Allowed, CurveForm, Field, Interval, Label
 from osilp_pyomo.profiles import Profile
-from osilp_pyomo.templates import ANYTHING, Allowed, CurveForm, Field, Interval, Label
 
 
 class StageData:

@@ -29,10 +29,7 @@ from osilp_pyomo.indices import domain_of
 from osilp_pyomo.linear import leaves, number_of, short_text
 from osilp_pyomo.membership import Membership
 from osilp_pyomo.offline.rows import TracedRows
-from osilp_pyomo.relations import reads_as_lower
-from osilp_pyomo.splitting import Split, Splitter, curves_of
-from osilp_pyomo.stage_data import StageData, literal_of
-from osilp_pyomo.templates import (
+from osilp_pyomo.online.stages.template import (
     CONSTANT,
     Arrivals,
     Field,
@@ -45,6 +42,9 @@ from osilp_pyomo.templates import (
     StageTemplate,
     Term,
 )
+from osilp_pyomo.relations import reads_as_lower
+from osilp_pyomo.splitting import Split, Splitter, curves_of
+from osilp_pyomo.stage_data import StageData, literal_of
 from osilp_pyomo.tracing import (
     active_objective,
     ordinary_constraints,

@@ -19,9 +19,9 @@ from osilp_pyomo.displays import study_figure
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
 from osilp_pyomo.executors import run_all
 from osilp_pyomo.measures import Measure, measures_for, summarize, written
+from osilp_pyomo.online.policies import Policy
+from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.plans import make_plan, settings_of
-from osilp_pyomo.policies import Policy
-from osilp_pyomo.program import OnlineProgram
 from osilp_pyomo.report import drawn_text, study_page
 from osilp_pyomo.study_files import (
     Tables,

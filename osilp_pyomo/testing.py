@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.batches import POINTS, PROJECTED
-from osilp_pyomo.policies import Policy, Seen, Setting
+from osilp_pyomo.online.policies import Policy, Seen, Setting
+from osilp_pyomo.online.stages.batch import POINTS, PROJECTED
 
 __all__ = ["PolicyContractError", "check_policy"]
 

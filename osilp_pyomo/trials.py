@@ -17,15 +17,15 @@ from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import collecting_warnings
-from osilp_pyomo.batches import Batch
-from osilp_pyomo.controller import Controller
 from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.offline.prices import AtomicPrice, Price
 from osilp_pyomo.offline.results import FamilyMap, Result
-from osilp_pyomo.policies import Policy
-from osilp_pyomo.program import OnlineProgram
-from osilp_pyomo.runs import Run, violations_between
-from osilp_pyomo.templates import Arrivals
+from osilp_pyomo.online.controller import Controller
+from osilp_pyomo.online.policies import Policy
+from osilp_pyomo.online.program import OnlineProgram
+from osilp_pyomo.online.runs import Run, violations_between
+from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.template import Arrivals
 
 ORDERS = ("given", "permutation", "iid")
 #: The frames that a study is made of.

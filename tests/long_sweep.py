@@ -7,7 +7,7 @@ from pathlib import Path
 from models import packing
 
 import osilp_pyomo as osilp
-from osilp_pyomo import block_files
+from osilp_pyomo.online.chunks import blocks as block_files
 
 
 def make_program():

@@ -15,9 +15,9 @@ from models import packing
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo import kernels
 from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
-from osilp_pyomo.identity import identity_of
+from osilp_pyomo.online.kernels import linear as kernels
+from osilp_pyomo.online.stages.identity import identity_of
 
 POLICIES = {
     "gradient": osilp.GradientDescent(),

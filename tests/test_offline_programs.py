@@ -10,10 +10,10 @@ from models import packing
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.merging import merge_equal
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import by_exchange
-from osilp_pyomo.stage_lp import stage_lp
+from osilp_pyomo.online.hindsight.lp import stage_lp
+from osilp_pyomo.online.hindsight.merge import merge_equal
 
 
 def program_of(m, **options):

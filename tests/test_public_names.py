@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 
 import osilp_pyomo as osilp
-from osilp_pyomo.controller import Controller
 from osilp_pyomo.offline.prices import AtomicPrice, DensityPrice
-from osilp_pyomo.runs import Run
+from osilp_pyomo.online.controller import Controller
+from osilp_pyomo.online.runs import Run
 
 PUBLIC = {
     "AccelerateThenRefine", "FixedPrice", "GradientDescent", "Greedy", "MirrorDescent", "OnlineProgram", "Policy",

@@ -703,7 +703,7 @@ def test_bad_input_is_refused_with_a_sentence(tmp_path, options, error, text):
     ("policies", "text"),
     [
         ([], "compare: there is no policy to run; give at least one, such as Resolve()."),
-        (osilp.Resolve, "compare: policies must be policies such as Resolve() (got <class 'osilp_pyomo.resolving.Resolve'>)."),
+        (osilp.Resolve, "compare: policies must be policies such as Resolve() (got <class 'osilp_pyomo.online.resolve.Resolve'>)."),
         ([3], "compare: policies must be policies such as MirrorDescent() (got 3)."),
         ("Resolve", "compare: policies must be policies such as MirrorDescent() (got 'Resolve')."),
     ],

@@ -24,8 +24,8 @@ from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.lp.wide import solve_whole, solve_wide
 from osilp_pyomo.offline import problem
 from osilp_pyomo.offline.search import scan as search
-from osilp_pyomo.sample_lp import solve_sample
-from osilp_pyomo.stage_lp import stage_lp
+from osilp_pyomo.online.hindsight.lp import stage_lp
+from osilp_pyomo.online.resolve_problem import solve_sample
 
 KINDS = ("plain", "any sign", "finite support", "many sizes", "bounds", "sparse", "whole numbers", "equations")
 

@@ -16,7 +16,7 @@ from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
 from osilp_pyomo.cli import build_parser
-from osilp_pyomo.controller import Controller
+from osilp_pyomo.online.controller import Controller
 
 SECTIONS: dict[str, list[Any]] = {
     "Declaring": [osilp.SemiInfiniteConstraint, osilp.Profile],

@@ -1,0 +1,60 @@
+"""Replay of arrivals that come in chunks: one pass, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._progress import bar
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
+from osilp_pyomo.online.chunks.source import Chunks
+from osilp_pyomo.online.controller import REASONS, Controller
+from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.runs import LongRun
+
+_REASONS = np.array(REASONS, dtype=object)
+
+
+def replay_chunks(
+    program: CompiledStages, controller: Controller, chunks: Chunks, write: Any, progress: bool
+) -> LongRun:
+    """Decide the arrivals of all chunks in order; what is remembered is budgets, prices and sums."""
+    started = time.perf_counter()
+    target = decision_file(write, chunks.paths)
+    expected = chunks.count
+    if expected is not None:
+        _refuse_too_many(expected, controller.horizon)
+    earned, reasons = 0.0, np.zeros(len(REASONS), dtype=np.int64)
+
+    def fill(sink: Sink) -> None:
+        nonlocal earned, reasons
+        met = 0
+        with bar(progress, total=expected, desc="replay", unit=" arrivals") as shown:
+            for frame in chunks.frames(program.intake.columns):
+                arrivals = program.arrivals(frame)
+                met += len(arrivals)
+                _refuse_too_many(met, controller.horizon)
+                for start in range(0, len(arrivals), program.evaluator.block):
+                    part = arrivals.part(slice(start, start + program.evaluator.block))
+                    outcome, rewards = controller.meet(program.evaluator.batch(part))
+                    codes = outcome.reasons.astype(np.int64)
+                    earned += float(rewards.sum())
+                    reasons += np.bincount(codes, minlength=len(REASONS))
+                    sink(outcome.taken, {"reason": _REASONS[codes], "reward": rewards})
+                    shown.update(len(part))
+        if not met:
+            raise DataError("replay: there are no arrivals.")
+
+    write_decisions(target, program.template.decisions, fill)
+    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target)
+
+
+def _refuse_too_many(count: int, horizon: int) -> None:
+    if count > horizon:
+        raise DataError(
+            f"replay: {count} arrivals came where the program expects {horizon}; compile with horizon=, or use "
+            "program.rescaled(horizon)."
+        )

@@ -1,0 +1,480 @@
+"""The controller: meets arrivals one by one, decides, learns, and can be stopped and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._files import write_state
+from osilp_pyomo.errors import DataError, HorizonError, OptionError
+from osilp_pyomo.index.domain import on_points
+from osilp_pyomo.online.history import History
+from osilp_pyomo.online.loop import Outcome, StageLoop
+from osilp_pyomo.online.policies import Policy, described
+from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, ProjectedArrival
+from osilp_pyomo.online.stages.intake import whole_number
+
+REASONS = ("priced", "tie", "guard", "null")
+GUARDS = ("none", PROJECTED, "pointwise")
+BEYOND = ("error", "continue")
+_SAVED = ("total", "point_total", "remaining", "point_remaining")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided for one arrival.
+
+    Attributes
+    ----------
+    x : float or dict
+        A number for a single scalar decision, else keyed by variable, or by the variable and the rest of its index.
+    wanted : float or dict
+        What the price asked for, before any guard.
+    reason : str
+        "priced", "tie" (earning and cost balance), "guard" (cut down to what remains), "null" (nothing fitted).
+    reward : float
+        What the decision earns (or costs, where the model minimizes).
+    t : int
+        Number of the arrival, from 1.
+    """
+
+    x: Any
+    wanted: Any
+    reason: str
+    reward: float
+    t: int
+
+
+# What rounding may leave of a bound, of a whole number, and of a row relative to its terms.
+_ROUNDING, _WHOLE, _BROKEN = 1e-9, 1e-6, 1e-6
+
+
+class Controller:
+    """Decides arrivals of an :class:`OnlineProgram` by a policy.
+
+    Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both.
+
+    Attributes
+    ----------
+    t : int
+        Arrivals met so far; saved, so that a caller knows which one to send again.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> controller = program.controller(osilp.MirrorDescent())
+    >>> controller.decide(value=0.9, place=0.5).x, controller.t
+    (1.0, 0)
+    >>> controller.step(value=0.9, place=0.5).x, controller.t
+    (1.0, 1)
+    >>> controller.update(value=0.2, place=0.1, x=0.0)  # what was really done
+    >>> controller.steps(program.data.head(3))["x"].tolist()
+    [1.0, 1.0, 0.0]
+    >>> controller.release(value=0.9, place=0.5, x=1.0)  # a cancellation
+    >>> controller.add_budget("usage", 0.5)
+    >>> controller.revise(horizon=60)
+    >>> controller.t, controller.horizon, round(controller.reward, 3)
+    (5, 60, 1.522)
+    >>> controller.remaining.round(3).head(2)
+    usage: u = 0      1.670
+    usage: u = 0.5    2.197
+    Name: remaining, dtype: float64
+    >>> round(controller.price(0.5), 3)
+    3.741
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     controller.save(f"{folder}/state.npz")
+    ...     again = osilp.load_controller(f"{folder}/state.npz", program)
+    >>> again.t
+    5
+    """
+
+    def __init__(
+        self,
+        program: CompiledStages,
+        policy: Policy,
+        guard: str,
+        null: FloatArray,
+        horizon: int,
+        beyond: str,
+        seed: int,
+    ) -> None:
+        self.program = program
+        self.policy = policy
+        self.guard = guard
+        self.beyond = beyond
+        self.seed = seed
+        self._evaluator = program.evaluator
+        self._loop = StageLoop(program, policy, guard, null, seed)
+        self._live = self._loop.begin(horizon)
+        # Projected arrivals that were found to fit, so that a step need not look at them again.
+        self._familiar: Batch | None = None
+        # Whether a decision is a bare number.
+        self._plain = len(program.template.decisions) == 1 and not program.template.decisions[0].key
+
+    # -- what it is ----------------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> int:
+        """Arrivals met so far."""
+        return self._live.t
+
+    @property
+    def horizon(self) -> int:
+        """Arrivals that are expected in all."""
+        return self._live.horizon
+
+    @property
+    def reward(self) -> float:
+        """What was earned so far (or spent, where the model minimizes)."""
+        return self._live.earned
+
+    @property
+    def dual(self) -> FloatArray:
+        """The price w as learned so far, one number a resource; ``Resolve`` finds it anew when an arrival comes."""
+        policy, live = self.policy, self._live
+        return np.array(policy.price(live.state, self._loop.setting(live)))
+
+    @property
+    def price(self) -> Any:
+        """The price as a measure on the index; keyed by row where there are several."""
+        return self.program.price_of(self.dual, self.policy.view)
+
+    @property
+    def remaining(self) -> pd.Series:
+        """What is left of each resource against its test function, in the row's own units and sign."""
+        evaluator = self._evaluator
+        values = self._live.remaining * evaluator.unit
+        for group in evaluator.groups:
+            values[group.projected] *= group.sign
+        return pd.Series(values, index=evaluator.labels(), name="remaining")
+
+    def __repr__(self) -> str:
+        return (
+            f"Controller({self.policy!r}, guard={self.guard!r}): {self.t} of {self.horizon} arrivals met, "
+            f"{'reward' if self.program.template.maximize else 'cost'} {self.reward:.6g}"
+        )
+
+    # -- live use ------------------------------------------------------------------------------------------
+
+    def step(self, row: Any = None, /, **theta: Any) -> Decision:
+        """Decide an arrival, learn from it, and move on.
+
+        Its data come as keywords (``step(value=0.8, place=0.4)``), as a mapping or Series, or as one of the arrivals
+        that ``program.project(frame)`` has projected, which is fastest.
+        """
+        place = 0
+        if row.__class__ is ProjectedArrival:
+            batch, place = self._projected(row, theta)
+        else:
+            batch = self._one(row, theta)
+        if self._loop.steps_single and self._plain:
+            x, wanted, reason, reward = self._loop.step(self._live, batch, place)
+            return Decision(x, wanted, REASONS[reason], reward, self._live.t)
+        outcome, rewards = self._live_run(batch)
+        return self._decision(outcome, float(rewards[0]), self._live.t)
+
+    def decide(self, row: Any = None, /, **theta: Any) -> Decision:
+        """What ``step`` would decide; nothing changes."""
+        batch = self._one(row, theta)
+        outcome = self._loop.run(self._live.copy(), batch, remember=False)
+        return self._decision(outcome, float(self._evaluator.reward(batch, outcome.taken)[0]), self._live.t + 1)
+
+    def update(self, row: Any = None, /, x: Any = None, **theta: Any) -> None:
+        """Learn an arrival, and what was really done: ``x`` as in ``Decision.x``; what ``decide`` says if not given.
+
+        The price learns from what it asked for, the budget pays for what was done.
+        """
+        if x is not None and "x" in self.program.intake.by_name and row is None:
+            raise DataError(
+                "update: this model has data called 'x', so that x= is ambiguous; give the arrival's data as a mapping."
+            )
+        batch = self._one(row, theta)
+        done = None if x is None else self._as_decision(x)[None]
+        if done is not None:
+            self._refuse_impossible(done[0], batch, "update")
+        self._live_run(batch, done)
+
+    def _refuse_impossible(self, x: FloatArray, batch: Batch, what: str) -> None:
+        """Refuse what no decision of this arrival can have been."""
+        template = self.program.template
+        for label, whole, value, low, high in zip(
+            template.decisions, template.integer, x, batch.lower[0] + 0.0, batch.upper[0] + 0.0, strict=True
+        ):
+            if not low - _ROUNDING * max(1.0, abs(low)) <= value <= high + _ROUNDING * max(1.0, abs(high)):
+                raise DataError(
+                    f"{what}: '{label}' must lie in [{low:g}, {high:g}] for this arrival (got {value:.12g}); give what "
+                    "was done within the model's bounds."
+                )
+            if whole and abs(value - round(value)) > _WHOLE:
+                raise DataError(f"{what}: '{label}' must be a whole number (got {value:.12g}).")
+        if not template.own_rows:
+            return
+        excess, size = self.program.evaluator.own_excess(batch, x[None])
+        for row, over, terms in zip(template.own_rows, excess[0], size[0], strict=True):
+            # An infinite row has infinite terms, and one that is not a number is not kept either.
+            if not (over <= 0 or over <= _BROKEN * min(terms, 1e300)):
+                raise DataError(
+                    f"{what}: '{row.name}', which each arrival has for itself, is broken by {over:.6g}; give what was "
+                    "done within the model's constraints."
+                )
+
+    def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
+        """Decide arrivals that come together, one after the other.
+
+        Parameters
+        ----------
+        data : DataFrame
+            One row an arrival.
+        profiles : dict, optional
+            Curves of Profiles, one array (arrivals, points) each.
+        hold_price : bool
+            Decide all by the price of the first, and learn afterwards.
+
+        Returns
+        -------
+        DataFrame
+            The decisions, and the columns ``reason`` and ``reward``, on the index of the data.
+        """
+        batch = self.program.batch(data, profiles)
+        if not len(batch):
+            return self.program.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
+        self._refuse_beyond(len(batch))
+        self._check(batch)
+        if hold_price:
+            outcome = self._loop.held(self._live, batch)
+            rewards = self._live_run(batch, outcome.taken)[1]
+        else:
+            outcome, rewards = self._live_run(batch)
+        frame = self.program.decision_frame(outcome.taken, batch.arrivals.index)
+        told = {"reason": np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], "reward": rewards}
+        # A decision that is itself called "reward" keeps its name.
+        return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
+
+    def release(self, row: Any = None, /, x: Any = 1.0, **theta: Any) -> None:
+        """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too.
+
+        Which decisions were made is not remembered: giving back what was never taken makes room that is not there.
+        """
+        batch = self._one(row, theta, count=False)
+        taken = self._as_decision(x)[None]
+        self._refuse_impossible(taken[0], batch, "release")
+        live = self._live
+        if not live.t:
+            raise DataError(
+                "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
+            )
+        live.remaining += self._evaluator.used(batch, taken)[0]
+        live.point_remaining += self._evaluator.used(batch, taken, POINTS)[0]
+        live.earned -= float(self._evaluator.reward(batch, taken)[0])
+
+    def add_budget(self, row: Any, amount: Any) -> None:
+        """Replenish a row: by a number, or for a semi-infinite row by a function of the index."""
+        name = row if isinstance(row, str) else getattr(row, "name", str(row))
+        groups = [group for group in self._evaluator.groups if group.name == name]
+        if not groups:
+            known = ", ".join(dict.fromkeys(group.name for group in self._evaluator.groups))
+            raise OptionError(f"add_budget: there is no row '{name}'; the resources are {known}.")
+        live, evaluator = self._live, self._evaluator
+        changes = []
+        for group in groups:
+            if group.family is None:
+                if callable(amount):
+                    raise OptionError(f"add_budget: '{name}' is an ordinary row; give a number.")
+                values = np.array([float(amount)])
+                projected = values
+            else:
+                points = evaluator.points[group.family]
+                values = (
+                    on_points(amount, points).astype(float) if callable(amount) else np.full(len(points), float(amount))
+                )
+                projected = evaluator.project(values, group.family)
+            if not np.all(np.isfinite(values)):
+                raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
+            changes.append((group, group.sign * values, group.sign * projected / evaluator.unit[group.projected]))
+        live.rules = None
+        for group, values, projected in changes:
+            for array in (live.total, live.remaining):
+                array[group.projected] += projected
+            for array in (live.point_total, live.point_remaining):
+                array[group.points] += values
+
+    def revise(self, horizon: int) -> None:
+        """Expect another number of arrivals in all; the budget stays what it is."""
+        horizon = whole_number(horizon, "revise: horizon")
+        if horizon < self._live.t:
+            raise OptionError(
+                f"revise: horizon must be at least {self._live.t}, the arrivals met already (got {horizon})."
+            )
+        self._live.horizon = horizon
+        self._live.rules = None
+
+    def save(self, path: Any) -> None:
+        """Write everything that ``osilp_pyomo.load_controller(path, program)`` needs to go on; atomic."""
+        live = self._live
+        header = {
+            "program": self.program.fingerprint,
+            "policy": described(self.policy),
+            "guard": self.guard,
+            "beyond": self.beyond,
+            "seed": self.seed,
+            "t": live.t,
+            "horizon": live.horizon,
+            "earned": live.earned,
+        }
+        arrays = {name: getattr(live, name) for name in _SAVED}
+        arrays["null"] = self._loop.null
+        if live.fractions is not None:
+            arrays["fractions"] = live.fractions
+        arrays.update({f"state:{name}": value for name, value in live.state.items()})
+        if live.history is not None:
+            arrays.update({f"history:{name}": value for name, value in live.history.to_arrays().items()})
+        write_state(path, header, arrays)
+
+    def resume(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        """Take over what ``save`` wrote."""
+        live = self._live
+        live.t, live.horizon, live.earned = int(header["t"]), int(header["horizon"]), float(header["earned"])
+        for name in _SAVED:
+            setattr(live, name, np.array(arrays[name]))
+        live.fractions = np.array(arrays["fractions"]) if "fractions" in arrays else None
+        live.state = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("state:")}
+        live.rules = None
+        kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history:")}
+        if kept:
+            live.history = History.from_arrays(kept, self.policy.view == POINTS)
+
+    def begin_at(self, dual: FloatArray) -> None:
+        """Begin at a price that is known."""
+        live = self._live
+        live.state = self.policy.warm(live.state, self._loop.setting(live), dual)
+
+    def meet(self, batch: Batch) -> tuple[Outcome, FloatArray]:
+        """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
+        self._check(batch)
+        return self._live_run(batch)
+
+    def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> tuple[Outcome, FloatArray]:
+        """Decide and learn a batch; where something fails, nothing has changed."""
+        history = self._live.history
+        mark = None if history is None else history.mark()
+        # A box that is bounded always has a best corner: nothing can fail there, and nothing need be copied.
+        live = self._live if self._loop.cannot_fail else self._live.copy()
+        try:
+            outcome = self._loop.run(live, batch, forced)
+        except Exception:
+            if history is not None and mark is not None:
+                history.back_to(mark)
+            raise
+        rewards = self._evaluator.reward(batch, outcome.taken) if outcome.rewards is None else outcome.rewards
+        live.earned += rewards.item() if len(rewards) == 1 else float(rewards.sum())
+        self._live = live
+        return outcome, rewards
+
+    @property
+    def point_remaining(self) -> FloatArray:
+        """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it."""
+        return self._live.point_remaining.copy()
+
+    @property
+    def projected_remaining(self) -> FloatArray:
+        """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
+        return self._live.remaining.copy()
+
+    # -- one arrival -----------------------------------------------------------------------------------------
+
+    def _one(self, row: Any, theta: Mapping[str, Any], count: bool = True) -> Batch:
+        arrivals = self.program.intake.row(row, theta)
+        if count:
+            self._refuse_beyond(1)
+        batch = self._evaluator.batch(arrivals)
+        self._check(batch)
+        return batch
+
+    def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
+        """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""
+        if theta:
+            raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
+        self._refuse_beyond(1)
+        if arrival.batch is self._familiar:
+            return arrival.batch, arrival.place
+        if self._loop.steps_single and self._plain and arrival.batch.points is None:
+            self._refuse_strangers(arrival.batch)
+            self._refuse_without_points()
+            self._familiar = arrival.batch
+            return arrival.batch, arrival.place
+        batch = arrival.alone
+        self._check(batch)
+        return batch, 0
+
+    def _refuse_strangers(self, batch: Batch) -> None:
+        if batch.usage.shape[2] != self._evaluator.resources:
+            raise DataError(
+                f"These arrivals were projected by another program, on {batch.usage.shape[2]} resources where this one "
+                f"has {self._evaluator.resources}; project them by this program."
+            )
+
+    def _refuse_without_points(self) -> None:
+        if self.guard == "pointwise" or self.policy.view == POINTS:
+            raise OptionError(
+                "Projected arrivals do not say what they use at single points; use guard='projected' or 'none' and a "
+                "policy on test functions, or give the data themselves."
+            )
+
+    def _check(self, batch: Batch) -> None:
+        """Refuse arrivals that the guard could not protect from."""
+        self._refuse_strangers(batch)
+        if batch.points is None:
+            self._refuse_without_points()
+        if self.guard != "none":
+            self._loop.refuse_null(batch)
+        if self.guard == "pointwise":
+            self.program.refuse_narrow(batch)
+
+    def _refuse_beyond(self, count: int) -> None:
+        live = self._live
+        if self.beyond == "error" and live.t + count > live.horizon:
+            raise HorizonError(
+                f"The horizon of {live.horizon} arrivals is reached ({live.t} were met, {count} more came); use "
+                "revise(horizon=...), or beyond='continue'."
+            )
+
+    def _as_decision(self, x: Any) -> FloatArray:
+        labels = self.program.template.decisions
+        if isinstance(x, Mapping | pd.Series):
+            given = dict(x.items())
+            missing = [label for label in labels if label.column not in given]
+            if missing or len(given) != len(labels):
+                raise DataError(
+                    f"x must have exactly the entries {', '.join(repr(label.column) for label in labels)} (got "
+                    f"{', '.join(map(repr, given))})."
+                )
+            x = [given[label.column] for label in labels]
+        entries = np.asarray(x)
+        if entries.dtype.kind not in "iuf":
+            raise DataError(f"x must be numbers (got {x!r}).")
+        values = np.atleast_1d(entries).astype(float)
+        if values.shape != (len(labels),):
+            raise DataError(f"x must be {len(labels)} numbers, or a mapping by variable (got shape {values.shape}).")
+        if not np.all(np.isfinite(values)):
+            raise DataError("x must hold finite numbers only.")
+        return values
+
+    def _decision(self, outcome: Outcome, reward: float, t: int) -> Decision:
+        reason = REASONS[int(outcome.reasons[0])]
+        return Decision(self._given_back(outcome.taken[0]), self._given_back(outcome.wanted[0]), reason, reward, t)
+
+    def _given_back(self, values: FloatArray) -> Any:
+        labels = self.program.template.decisions
+        if len(labels) == 1 and not labels[0].key:
+            return values.item()
+        return {label.column: float(value) for label, value in zip(labels, values, strict=True)}

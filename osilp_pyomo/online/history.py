@@ -1,0 +1,151 @@
+"""Arrivals that were met, each different one once, with how often it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.template import Arrivals
+
+_ARRAYS = ("rewards", "usage", "fixed", "lower", "upper", "own", "own_fixed", "points", "point_fixed", "theta")
+
+
+def keys_of(batch: Batch) -> list[bytes]:
+    """What tells arrivals apart: their data, byte by byte."""
+    numbers = _theta(batch)
+    keys = [row.tobytes() for row in numbers]
+    for value in batch.arrivals.values:
+        if isinstance(value, CurveStack):
+            array = value.array
+            for k in range(len(batch)):
+                # A function has no bytes of its own; what it uses tells it apart.
+                keys[k] += array[k].tobytes() if array is not None else batch.usage[k].tobytes()
+    return keys
+
+
+def _theta(batch: Batch) -> FloatArray:
+    numbers = [value for value in batch.arrivals.values if isinstance(value, np.ndarray)]
+    return np.ascontiguousarray(np.stack(numbers, axis=1)) if numbers else np.zeros((len(batch), 0))
+
+
+class History:
+    """Different arrivals in numbers; grows by doubling, and is told in arrays so that it can be saved."""
+
+    def __init__(self, with_points: bool) -> None:
+        self.with_points = with_points
+        self.size = 0  # different arrivals
+        self.met = 0  # arrivals
+        self.counts = np.zeros(0)
+        self._arrays: dict[str, FloatArray] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._keys: list[bytes] = []
+
+    def __getitem__(self, name: str) -> FloatArray:
+        """An array of all different arrivals: rewards, usage, lower, upper, own, points, theta ..."""
+        return self._arrays[name][: self.size]
+
+    @property
+    def multiplicity(self) -> FloatArray:
+        """How often each different arrival came."""
+        return self.counts[: self.size]
+
+    def number_of(self, key: bytes) -> int:
+        """The number of an arrival that came before, or -1."""
+        return self._numbers.get(key, -1)
+
+    def add(self, batch: Batch, keys: list[bytes]) -> None:
+        """Remember arrivals."""
+        fresh: list[int] = []
+        for place, key in enumerate(keys):
+            number = self._numbers.get(key)
+            if number is None:
+                self._numbers[key] = number = self.size + len(fresh)
+                self._keys.append(key)
+                fresh.append(place)
+                self._reserve(number + 1)
+            self.counts[number] += 1
+        self.met += len(keys)
+        if fresh:
+            self._append(batch, np.array(fresh))
+
+    def mark(self) -> tuple[int, int, FloatArray]:
+        """Where it is, to come back to."""
+        return self.size, self.met, self.counts[: self.size].copy()
+
+    def back_to(self, mark: tuple[int, int, FloatArray]) -> None:
+        """Forget what came after a mark."""
+        self.size, self.met, counts = mark
+        for key in self._keys[self.size :]:
+            del self._numbers[key]
+        del self._keys[self.size :]
+        self.counts[self.size :] = 0.0
+        self.counts[: self.size] = counts
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self.counts):
+            self.counts = np.concatenate([self.counts, np.zeros(max(64, len(self.counts)))])
+
+    def _append(self, batch: Batch, places: Any) -> None:
+        values = {name: getattr(batch, name) for name in _ARRAYS[:-1] if name != "points"}
+        values["theta"] = _theta(batch)
+        if self.with_points:
+            assert batch.points is not None
+            values["points"] = batch.points
+        stop = self.size + len(places)
+        for name, array in values.items():
+            if not len(array):
+                self._arrays.setdefault(name, array)
+                continue
+            held = self._arrays.get(name)
+            if held is None or stop > len(held):
+                grown = np.empty((max(64, 2 * stop), *array.shape[1:]))
+                if held is not None:
+                    grown[: self.size] = held[: self.size]
+                self._arrays[name] = held = grown
+            held[self.size : stop] = array[places]
+        self.size = stop
+
+    def batch(self, evaluator: Evaluator) -> Batch:
+        """The different arrivals as a batch; curves are not kept, for no function of the decision holds one."""
+        numbers = iter(range(self["theta"].shape[1]))
+        values = tuple(
+            None if field.curve is not None else self["theta"][:, next(numbers)] for field in evaluator.template.fields
+        )
+        arrivals = Arrivals(values, pd.RangeIndex(self.size))
+        return Batch(
+            arrivals, self["rewards"], np.zeros(self.size), self["usage"], self["fixed"], self["lower"], self["upper"],
+            self["own"], self["own_fixed"], None, self["point_fixed"][:0],
+        )  # fmt: skip
+
+    # -- saving ------------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """Everything as arrays."""
+        result: dict[str, Any] = {name: array[: self.size] for name, array in self._arrays.items()}
+        result["counts"] = self.multiplicity
+        result["met"] = np.array(self.met)
+        lengths = np.array([len(key) for key in self._keys], dtype=np.int64)
+        result["key_lengths"] = lengths
+        result["keys"] = np.frombuffer(b"".join(self._keys), dtype=np.uint8)
+        return result
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any], with_points: bool) -> History:
+        """What ``to_arrays`` told."""
+        history = cls(with_points)
+        history._arrays = {name: np.array(arrays[name]) for name in _ARRAYS if name in arrays}
+        history.counts = np.array(arrays["counts"])
+        history.size, history.met = len(history.counts), int(arrays["met"])
+        blob = arrays["keys"].tobytes()
+        ends = np.cumsum(arrays["key_lengths"])
+        for number, (end, length) in enumerate(zip(ends.tolist(), arrays["key_lengths"].tolist(), strict=True)):
+            key = blob[end - length : end]
+            history._keys.append(key)
+            history._numbers[key] = number
+        return history

@@ -1,0 +1,453 @@
+"""The loop over arrivals: what each stage wants at the price, what fits, what is learned.
+
+Linear stages and smooth stages with one decision run in a compiled kernel; every other stage and policy on the generic
+path, one arrival after the other. Both give the same decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._jit import COMPILED
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.online.history import History, keys_of
+from osilp_pyomo.online.kernels import linear as kernels
+from osilp_pyomo.online.kernels.single import run_single
+from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State
+from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.resolve import Resolve
+from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch
+from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
+from osilp_pyomo.online.stages.newton import NewtonStage
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Decisions for a batch: (B, n) wanted and taken, reasons (B,) as numbers, and rewards (B,) where known."""
+
+    wanted: FloatArray
+    taken: FloatArray
+    reasons: FloatArray
+    rewards: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What follows from budget and horizon, until one of them changes."""
+
+    setting: Setting
+    settings: FloatArray
+    slack: FloatArray
+    point_slack: FloatArray
+
+
+@dataclass
+class Live:
+    """What changes while arrivals come."""
+
+    t: int
+    horizon: int
+    state: State
+    total: FloatArray
+    point_total: FloatArray
+    remaining: FloatArray
+    point_remaining: FloatArray
+    earned: float
+    history: History | None
+    fractions: FloatArray | None
+    rules: Rules | None = None
+
+    def copy(self) -> Live:
+        """A copy whose arrays can be changed; the history is shared, and must not be."""
+        state = {name: np.array(value) for name, value in self.state.items()}
+        return Live(
+            self.t, self.horizon, state, self.total, self.point_total, self.remaining.copy(),
+            self.point_remaining.copy(), self.earned, self.history, self.fractions, self.rules,
+        )  # fmt: skip
+
+
+class StageLoop:
+    """Decides and learns arrivals; what changes is in a :class:`Live`, so that the loop can also try things out."""
+
+    def __init__(self, program: CompiledStages, policy: Policy, guard: str, null: FloatArray, seed: int) -> None:
+        self.program = program
+        self.policy = policy
+        self.guard = guard
+        self.seed = seed
+        self.null = null
+        self._evaluator = program.evaluator
+        self._solver = program.solver
+        self.kernel = self._kernel_runs()
+        self._integer = program.template.integer.astype(float)
+        bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
+        self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
+        # One bounded decision: number by number where compiled.
+        self._runs_single = COMPILED and self.cannot_fail and len(program.template.decisions) == 1
+        self.steps_single = self._runs_single and not self._evaluator.has_fixed
+        # What a single step writes, so that nothing need be allocated.
+        self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
+        self._no_points = np.empty((0, 1, self._evaluator.point_resources))
+
+    def begin(self, horizon: int) -> Live:
+        """A fresh state for so many arrivals."""
+        total, point_total = self._evaluator.total.copy(), self._evaluator.point_total.copy()
+        history = History(self.policy.view == POINTS) if isinstance(self.policy, Resolve) else None
+        live = Live(0, horizon, {}, total, point_total, total.copy(), point_total.copy(), 0.0, history, None)
+        live.state = self.policy.start(self.setting(live))
+        return live
+
+    def refuse_null(self, batch: Batch) -> None:
+        """Refuse arrivals that do not allow the null action which a guard falls back to."""
+        if self.guard == "none" or (self._evaluator.bounded_box and not self.program.template.own_rows):
+            return
+        wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
+        if self.program.template.own_rows:
+            values = self.program.template.values(batch.arrivals, np.tile(self.null, (len(batch), 1)))
+            excess = np.einsum("brk,bk->br", batch.own, values) + batch.own_fixed
+            equality = [row.equality for row in self.program.template.own_rows]
+            wrong |= np.any(np.where(equality, np.abs(excess), excess) > 1e-9, axis=1)
+        if wrong.any():
+            raise DataError(
+                f"guard={self.guard!r}: the arrival {batch.arrivals.name(int(np.argmax(wrong)))!r} does not allow the "
+                "null action that a guard falls back to where nothing fits; name another by null=..., or use "
+                "guard='none'."
+            )
+
+    def setting(self, live: Live) -> Setting:
+        """What the policy knows beforehand."""
+        return self._rules(live).setting
+
+    def _rules(self, live: Live) -> Rules:
+        if live.rules is None:
+            evaluator = self._evaluator
+            setting = Setting(live.horizon, live.total / live.horizon, evaluator.floor, tuple(evaluator.labels()))
+            if self.policy.view == POINTS:
+                setting = Setting(live.horizon, live.point_total / live.horizon, evaluator.point_floor)
+            settings = np.zeros(kernels.SETTINGS)
+            if isinstance(self.policy, FirstOrder):
+                settings = self.policy.settings(setting)
+            sizes = self.program.budget_sizes
+            totals = zip((live.total, live.point_total), sizes, strict=True)
+            slacks = (kernels.BUDGET_ROUNDING * np.maximum(np.abs(total), size) for total, size in totals)
+            live.rules = Rules(setting, settings, *slacks)
+        return live.rules
+
+    def _kernel_runs(self) -> bool:
+        """Whether the compiled loop can take the stages: linear, and no decision that needs an LP to fit."""
+        smooth = isinstance(self._solver, NewtonStage) and self._solver.has_loop
+        if not (isinstance(self._solver, BoxStage) or smooth) or not isinstance(self.policy, FirstOrder | Resolve):
+            return False
+        if isinstance(self.policy, MirrorDescent) and isinstance(self.policy.potential, Potential):
+            return False
+        if self.guard == "none":
+            return True
+        if self._evaluator.has_fixed:
+            # What is used whatever is decided cannot be scaled down with the decision.
+            return False
+        template = self.program.template
+        if self.null.any():
+            return False
+        return bool(template.integer.all()) if template.options else len(template.decisions) == 1
+
+    def held(self, live: Live, batch: Batch) -> Outcome:
+        """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
+        live = live.copy()
+        if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
+            self._reprice(live)
+        usage, reach = batch.view(self.policy.view)[0], self._evaluator.reach(batch)
+        live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
+        if self.kernel:
+            return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
+        pieces = [self._generic(live, batch.part(slice(b, b + 1)), None, learn=False) for b in range(len(batch))]
+        return _joined(pieces)
+
+    def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> Outcome:
+        """Decide and learn a batch; ``live`` is changed, unless it raises."""
+        if isinstance(self.policy, Resolve):
+            return self._by_resolving(live, batch, forced, remember)
+        return self._segment(live, batch, forced)
+
+    def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> Outcome:
+        if self.kernel:
+            return self._by_kernel(live, batch, self._rules(live).settings, forced, self._fractions(live, batch))
+        cuts = [slice(b, b + 1) for b in range(len(batch))]
+        return _joined([self._generic(live, batch.part(cut), None if forced is None else forced[cut]) for cut in cuts])
+
+    def _by_resolving(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> Outcome:
+        policy, history = self.policy, live.history
+        assert isinstance(policy, Resolve)
+        assert history is not None
+        keys = keys_of(batch)
+        pieces, start = [], 0
+        while start < len(batch):
+            if policy.due(live.t, live.horizon):
+                self._reprice(live)
+            stop = min(len(batch), start + policy.next_due(live.t, live.horizon) - live.t)
+            at = slice(start, stop)
+            part = batch.part(at)
+            pieces.append(self._segment(live, part, None if forced is None else forced[at]))
+            if remember:
+                history.add(part, keys[at])
+            start = stop
+        return _joined(pieces)
+
+    def _reprice(self, live: Live) -> None:
+        assert live.history is not None
+        assert isinstance(self.policy, Resolve)
+        if not live.history.met:
+            return
+        left = max(live.horizon - live.t, 1)
+        share = live.history.met / left
+        points = self.policy.view == POINTS
+        budget = share * np.maximum(live.point_remaining if points else live.remaining, self._least(live, points))
+        found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
+        if found is not None:
+            live.state = {**live.state, "dual": found[0]}
+            live.fractions = found[1]
+
+    def _least(self, live: Live, points: bool) -> FloatArray:
+        """Rows that are overrun get nothing rather than less than nothing, which no sample could meet."""
+        total = live.point_total if points else live.total
+        return np.where(total >= 0, 0.0, -np.inf)
+
+    def _fractions(self, live: Live, batch: Batch) -> FloatArray:
+        """What the sample's LP does with arrivals like these, where they tie; (0, n) where there is nothing known."""
+        count = len(self.program.template.decisions)
+        if live.fractions is None or live.history is None:
+            return np.empty((0, count))
+        numbers = np.array([live.history.number_of(key) for key in keys_of(batch)])
+        known = (numbers >= 0) & (numbers < len(live.fractions))
+        result = np.full((len(batch), count), np.nan)
+        result[known] = live.fractions[numbers[known]]
+        for b, j in np.argwhere((result > 0) & (result < 1) & self.program.template.integer):
+            coin = np.random.default_rng([self.seed, live.t + int(b), int(j)]).random()
+            result[b, j] = float(coin < result[b, j])
+        return result
+
+    def _caps(self, live: Live, batch: Batch) -> FloatArray:
+        """What share of a resource an arrival may take that is unlike any seen before; (0,) where nothing is capped."""
+        if live.history is None or not isinstance(self.policy, Resolve) or self.program.template.integer.any():
+            return np.empty(0)
+        unseen = np.array([live.history.number_of(key) < 0 for key in keys_of(batch)])
+        # Scaling down must stay within the bounds.
+        unseen &= np.all((batch.lower <= 0) & (batch.upper >= 0), axis=1)
+        left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
+        return np.where(unseen, self.policy.share(left), 1.0)
+
+    def step(self, live: Live, batch: Batch, place: int = 0) -> tuple[float, float, int, float]:
+        """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
+        rules, state = self._rules(live), live.state
+        setting, (wanted, taken, reasons) = rules.setting, self._written
+        rewards, usage, points, lower, upper = batch.rewards, batch.usage, batch.points, batch.lower, batch.upper
+        if len(rewards) > 1:
+            at = slice(place, place + 1)
+            rewards, usage, lower, upper = rewards[at], usage[at], lower[at], upper[at]
+            points = points if points is None else points[at]
+        own, own_slack = live.remaining, rules.slack
+        others, other, other_slack = points, live.point_remaining, rules.point_slack
+        if others is None:
+            # Projected arrivals: what they use at points is not known, nor asked for by a guard.
+            others = self._no_points
+        if self.policy.view == POINTS:
+            usage, own, own_slack, others, other, other_slack = others, other, other_slack, usage, own, own_slack
+        guard = kernels.NO_GUARD
+        if self.guard != "none":
+            same = (self.guard == PROJECTED) == (self.policy.view == PROJECTED)
+            guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
+        run_single(
+            rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
+            lower, upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other, state["dual"],
+            state["learner"], state["centre"], state["average"], state["numbers"], wanted, taken, reasons,
+        )  # fmt: skip
+        live.t += 1
+        x = taken.item()
+        reward = x * rewards.item() + batch.earned.item(place)
+        reward = reward if self.program.template.maximize else -reward
+        live.earned += reward
+        return x, wanted.item(), int(reasons.item()), reward
+
+    def _by_kernel(
+        self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
+    ) -> Outcome:
+        view, rules = self.policy.view, self._rules(live)
+        setting, slack, point_slack = rules.setting, rules.slack, rules.point_slack
+        usage, fixed = batch.view(view)
+        count = len(self.program.template.decisions)
+        own, own_slack, other, other_slack = live.remaining, slack, live.point_remaining, point_slack
+        if view == POINTS:
+            own, own_slack, other, other_slack = live.point_remaining, point_slack, live.remaining, slack
+        others: FloatArray = np.empty((0, count, len(other)))
+        guard = kernels.NO_GUARD
+        if self.guard != "none":
+            same = (self.guard == PROJECTED) == (view == PROJECTED)
+            guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
+            if not same:
+                others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+        if isinstance(self._solver, NewtonStage) and (view == POINTS or batch.points is not None):
+            # The loop knows the functions at each decision, so it pays for both kinds of resources.
+            others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+        state = live.state
+        dual = state["dual"]
+        if "numbers" in state:
+            learner, centre, average, numbers = state["learner"], state["centre"], state["average"], state["numbers"]
+        else:
+            learner, centre, average, numbers = dual, dual, dual, np.zeros(kernels.NUMBERS)
+        wanted, taken, reasons = np.empty((len(batch), count)), np.empty((len(batch), count)), np.empty(len(batch))
+        known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
+        tracked = (
+            np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), guard,
+            np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, learner, centre, average,
+            numbers, wanted, taken, reasons,
+        )  # fmt: skip
+        if isinstance(self._solver, NewtonStage):
+            gained = np.empty(len(batch))
+            stopped = self._solver.runner(len(batch))(
+                *known, self.program.theta(batch), batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower,
+                batch.upper, *tracked, gained,
+            )  # fmt: skip
+            if stopped >= 0:
+                # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
+                return self._beyond_scalars(live, batch, settings, forced, (wanted, taken, reasons), stopped)
+            live.t += len(batch)
+            self._pay_others(live, batch, taken, bool(len(others)))
+            earned = gained + batch.earned
+            return Outcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
+        elif self._runs_single and forced is None and not len(fixed):
+            stopped = run_single(
+                *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
+                *tracked[1:],
+            )  # fmt: skip
+        else:
+            stopped = kernels.run(
+                *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
+                self.program.template.options, fractions, self._caps(live, batch), *tracked,
+            )  # fmt: skip
+        if stopped >= 0:
+            raise DataError(
+                f"The stage problem of the arrival {batch.arrivals.name(stopped)!r} is unbounded: a decision that "
+                "earns more than it costs has no bound; give it one."
+            )
+        live.t += len(batch)
+        self._pay_others(live, batch, taken, bool(len(others)))
+        return Outcome(wanted, taken, reasons)
+
+    def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
+        """Pay for what the kernel did not look at, all arrivals together."""
+        view = self.policy.view
+        other = live.point_remaining if view == PROJECTED else live.remaining
+        unpaid = batch.point_fixed if view == PROJECTED else batch.fixed
+        if not looked_at and (view == POINTS or batch.points is not None):
+            values = self.program.template.values(batch.arrivals, taken)
+            usage = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+            if values.size > 1:
+                other -= values.ravel() @ usage.reshape(values.size, -1)
+            elif values[0, 0] != 0.0:
+                other -= values[0, 0] * usage[0, 0]
+        if len(unpaid):
+            other -= unpaid.sum(axis=0)
+
+    def _beyond_scalars(
+        self,
+        live: Live,
+        batch: Batch,
+        settings: FloatArray,
+        forced: FloatArray | None,
+        done: tuple[FloatArray, FloatArray, FloatArray],
+        stopped: int,
+    ) -> Outcome:
+        """Go on behind arrivals of a batch that the loop has done with one that it cannot solve."""
+        before, one, rest = slice(0, stopped), slice(stopped, stopped + 1), slice(stopped + 1, len(batch))
+        live.t += stopped
+        pieces = [Outcome(done[0][before], done[1][before], done[2][before])] if stopped else []
+        if stopped:
+            self._pay_others(live, batch.part(before), done[1][before], True)
+        pieces.append(self._generic(live, batch.part(one), None if forced is None else forced[one]))
+        if rest.start < rest.stop:
+            after = None if forced is None else forced[rest]
+            pieces.append(self._by_kernel(live, batch.part(rest), settings, after, np.empty((0, 1))))
+        return _joined(pieces)
+
+    def _generic(self, live: Live, one: Batch, forced: FloatArray | None, learn: bool = True) -> Outcome:
+        """One arrival, whatever its stage problem and policy are."""
+        policy, setting, evaluator = self.policy, self.setting(live), self._evaluator
+        view = policy.view
+        usage, _ = one.view(view)
+        reach = self._evaluator.reach(one)[0]
+        state = policy.meet(live.state, setting, one.rewards[0], usage[0], reach)
+        dual = policy.price(state, setting)
+        wanted, weights, densities = self._respond(one, dual)
+        reason = kernels.PRICED
+        if isinstance(self._solver, BoxStage):
+            size = np.abs(one.rewards[0]) + np.abs(usage[0]) @ np.abs(dual)
+            tied = np.abs(weights[0]) <= kernels.TIE_SHARE * size
+            if tied.any():
+                reason = kernels.TIE
+                fractions = self._fractions(live, one)
+                if len(fractions):
+                    share = one.lower + fractions * (one.upper - one.lower)
+                    wanted = np.where(tied & np.isfinite(fractions), share, wanted)
+            caps = self._caps(live, one)
+            if len(caps) and caps[0] < 1.0:
+                own = live.remaining if view == PROJECTED else live.point_remaining
+                wanted = wanted * kernels.capped(own, float(caps[0]), evaluator.used(one, wanted, view)[0])
+        taken = wanted
+        if forced is not None:
+            taken = forced
+        elif self.guard != "none":
+            taken, reason = self._guarded(live, one, weights, densities, wanted, reason)
+        used, paid = evaluator.used(one, wanted, view)[0], evaluator.used(one, taken, view)[0]
+        if learn:
+            own = live.remaining if view == PROJECTED else live.point_remaining
+            seen = Seen(
+                live.t, used, paid, own.copy(), live.horizon - live.t, one.rewards[0], usage[0],
+                lambda price: evaluator.used(one, self._respond(one, price)[0], view)[0],
+            )  # fmt: skip
+            state = policy.learn(state, setting, seen)
+        live.state = state
+        live.remaining = live.remaining - (paid if view == PROJECTED else evaluator.used(one, taken)[0])
+        if one.points is not None:
+            live.point_remaining = live.point_remaining - (
+                paid if view == POINTS else evaluator.used(one, taken, POINTS)[0]
+            )
+        live.t += 1
+        return Outcome(wanted, taken, np.array([float(reason)]))
+
+    def _respond(self, one: Batch, dual: FloatArray) -> tuple[FloatArray, FloatArray, Densities]:
+        """The best decision at a dual, the weights of the functions and the price on points that lead to it."""
+        view = self.policy.view
+        usage, _ = one.view(view)
+        weights = one.rewards - usage @ dual
+        densities = self.program.densities(dual, view)
+        return self._solver.best(one, weights, densities), weights, densities
+
+    def _guarded(
+        self, live: Live, one: Batch, weights: FloatArray, densities: Densities, wanted: FloatArray, reason: int
+    ) -> tuple[FloatArray, int]:
+        evaluator, which = self._evaluator, PROJECTED if self.guard == PROJECTED else POINTS
+        rules = self._rules(live)
+        usage, fixed = one.view(which)
+        left, spare = (live.remaining, rules.slack) if which == PROJECTED else (live.point_remaining, rules.point_slack)
+        room = Room(
+            usage[0],
+            fixed[0] if len(fixed) else np.zeros(len(left)),
+            left,
+            spare,
+            lambda x: evaluator.used(one, x[None], which)[0],
+        )
+        if room.fits(wanted[0]):
+            return wanted, reason
+        x = self._solver.fit(one, weights[0], densities, wanted[0], room, self.null)
+        return x[None], kernels.NULL if np.array_equal(x, self.null) else kernels.GUARDED
+
+
+def _joined(pieces: list[Outcome]) -> Outcome:
+    if len(pieces) == 1:
+        return pieces[0]
+    return Outcome(
+        np.concatenate([piece.wanted for piece in pieces]),
+        np.concatenate([piece.taken for piece in pieces]),
+        np.concatenate([piece.reasons for piece in pieces]),
+    )

@@ -1,0 +1,400 @@
+"""The online program: what was understood of a model, its controllers, replays, and its offline side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._progress import IterationReporter, bar
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.lp.models import AUTO, HIGHS, check_solver
+from osilp_pyomo.offline.assemble import result_of
+from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.methods import solve_by
+from osilp_pyomo.offline.results import Result
+from osilp_pyomo.online.chunks.replay import replay_chunks
+from osilp_pyomo.online.chunks.solve import solve_chunks
+from osilp_pyomo.online.chunks.source import Chunks, as_chunks, is_chunked
+from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
+from osilp_pyomo.online.describe import describe
+from osilp_pyomo.online.hindsight.concave import solve_convex
+from osilp_pyomo.online.hindsight.lp import stage_lp
+from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
+from osilp_pyomo.online.policies import Policy
+from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.runs import Run
+from osilp_pyomo.online.stages.batch import POINTS, Batch
+from osilp_pyomo.online.stages.evaluator import Evaluator, lay_out
+from osilp_pyomo.online.stages.identity import identity_of
+from osilp_pyomo.online.stages.intake import whole_number
+from osilp_pyomo.online.stages.template import StageFamily
+from osilp_pyomo.online.warm_start import warm_dual
+
+BUDGETS = ("per_arrival", "total")
+OFFLINE = ("exchange", "discretized", "projected")
+# Iterations of exchange after which it is given up.
+_ITERATIONS = 500
+
+
+class OnlineProgram(CompiledStages):
+    """A model compiled for arrivals that come one by one; made by :func:`compile_online`.
+
+    It holds plain arrays and compiled formulas, no Pyomo model, and can be pickled.
+
+    Attributes
+    ----------
+    horizon : int
+        Arrivals that are expected (T).
+    stage_solver : str
+        How the problem of a stage is solved.
+    default_guard : str
+        "pointwise" where guards are allowed, else "none".
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> program
+    OnlineProgram: 40 arrivals, 1 decision each, 5 resources of usage; print(program.describe()) tells more
+    >>> program.default_guard, program.stage_solver
+    ('pointwise', 'closed form: a box')
+    >>> program.data.round(3).head(2)
+           value  place
+    stage
+    1      0.625  0.268
+    2      0.897  0.880
+    >>> controller = program.controller(osilp.MirrorDescent())  # decides arrivals that come one by one
+    >>> controller.step(value=0.9, place=0.5).x
+    1.0
+    >>> run = program.replay(osilp.Resolve())  # the model's own arrivals
+    >>> best = program.solve_offline()  # all of them known
+    >>> bool(run.objective <= best.objective)
+    True
+    >>> program.rescaled(4000).horizon, len(program.regridded(osilp.Midpoint(50)).evaluator.functionals[0].points)
+    (4000, 50)
+    >>> print(program.describe().splitlines()[0])
+    40 arrivals are expected; each brings value (a number), place (a number)
+    """
+
+    # -- what it is --------------------------------------------------------------------------------------
+
+    @property
+    def default_guard(self) -> str:
+        """The guard of a controller when none is named."""
+        return "pointwise" if self.guard_objection is None else "none"
+
+    def describe(self) -> str:
+        """What was understood of the model, in words."""
+        return describe(self, self._own, self.default_guard, self.horizon)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
+        return (
+            f"OnlineProgram: {self.horizon} arrivals, {len(self.template.decisions)} decision"
+            f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources} resources of {rows}; "
+            "print(program.describe()) tells more"
+        )
+
+    # -- online --------------------------------------------------------------------------------------------
+
+    def controller(
+        self,
+        policy: Policy,
+        guard: str | None = None,
+        *,
+        null: Any = None,
+        warm_start: Any = None,
+        beyond: str = "error",
+        seed: int = 0,
+    ) -> Controller:
+        """A controller that meets arrivals one by one.
+
+        Parameters
+        ----------
+        policy : Policy
+            How prices are found, such as ``MirrorDescent()`` or ``Resolve()``.
+        guard : "pointwise", "projected" or "none", optional
+            What keeps decisions within what is left: every grid point, every test function, or nothing. Pointwise
+            where that is possible, if not given.
+        null : number or mapping, optional
+            The decision to fall back to where nothing fits; 0 where that is allowed and uses nothing.
+        warm_start : Price, Result, DataFrame or Controller, optional
+            A price to begin with: one that is known, that of the offline problem of past arrivals, or that which
+            another controller has arrived at.
+        beyond : "error" or "continue"
+            What to do with arrivals past the horizon.
+        seed : int
+            For integer decisions on ties.
+        """
+        if not isinstance(policy, Policy):
+            hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
+            raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
+        if beyond not in BEYOND:
+            raise OptionError(f"controller: beyond must be 'error' or 'continue' (got {beyond!r}).")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise OptionError(f"controller: seed must be a whole number >= 0 (got {seed!r}).")
+        chosen = self._guard(guard, null)
+        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
+        if warm_start is not None:
+            made.begin_at(
+                warm_dual(self.evaluator, self.solver, warm_start, policy.view, self.intake.frame, self.horizon)
+            )
+        return made
+
+    def _guard(self, guard: str | None, null: Any) -> str:
+        if guard is None:
+            return self.default_guard if null is None else "pointwise"
+        if guard not in GUARDS:
+            raise OptionError(f"guard must be one of {', '.join(map(repr, GUARDS))} (got {guard!r}).")
+        if guard != "none" and null is None and self.guard_objection is not None:
+            raise OptionError(
+                f"guard={guard!r} is not possible, because {self.guard_objection}; name a null action by null=..., or "
+                "use guard='none'."
+            )
+        return guard
+
+    def _null(self, null: Any) -> FloatArray:
+        labels = self.template.decisions
+        if null is None:
+            return np.zeros(len(labels))
+        if isinstance(null, Mapping):
+            unknown = set(null) - {label.column for label in labels}
+            if unknown:
+                raise OptionError(f"null=: there is no decision {sorted(map(str, unknown))[0]!r}.")
+            null = [null.get(label.column, 0.0) for label in labels]
+        try:
+            values = np.broadcast_to(np.asarray(null, dtype=float), len(labels)).copy()
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"null=: the null action must be a number, or {len(labels)} of them, or a mapping by variable (got "
+                f"{null!r})."
+            ) from None
+        if not np.all(np.isfinite(values)):
+            raise OptionError("null=: the null action must be finite numbers.")
+        return values
+
+    def replay(
+        self,
+        policy: Policy,
+        data: Any = None,
+        guard: str | None = None,
+        *,
+        profiles: Mapping[str, Any] | None = None,
+        null: Any = None,
+        warm_start: Any = None,
+        seed: int = 0,
+        write: Any = None,
+        progress: bool = True,
+    ) -> Any:
+        """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, projected ones, or chunks.
+
+        The decisions are those of single steps. Arrivals are evaluated and projected in blocks; the horizon is the
+        program's, so that fewer arrivals are the beginning of a run.
+
+        Parameters
+        ----------
+        policy, guard, null, warm_start, seed
+            As in :meth:`controller`.
+        data : DataFrame, what :meth:`project` gave, path, Chunks or iterator of DataFrames, optional
+            The model's own arrivals if not given. Those of files and iterators are read and forgotten chunk by chunk.
+        profiles : dict, optional
+            Curves of Profiles, one array (arrivals, points) each.
+        write : path, optional
+            A .parquet or .csv file for the decisions of arrivals in chunks.
+        progress : bool
+            Show a progress bar on a terminal when it takes more than two seconds.
+
+        Returns
+        -------
+        Run, or LongRun for arrivals in chunks
+        """
+        started = time.perf_counter()
+        if is_chunked(data) or write is not None:
+            self._refuse_beside_chunks("replay", data, profiles)
+            controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+            return replay_chunks(self, controller, as_chunks(data), write, progress)
+        projected = data if isinstance(data, Batch) else None
+        arrivals = self.arrivals(data, profiles) if projected is None else projected.arrivals
+        if not len(arrivals):
+            raise DataError("replay: there are no arrivals.")
+        if len(arrivals) > self.horizon:
+            raise DataError(
+                f"replay: {len(arrivals)} arrivals came where the program expects {self.horizon}; compile with "
+                "horizon=, or use program.rescaled(horizon)."
+            )
+        if projected is not None:
+            self._refuse_projected(policy, guard, null)
+            guard = "none" if guard is None else guard
+        controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+        block = len(arrivals) if projected is not None else self.evaluator.block
+        wanted, taken, reasons, rewards = [], [], [], []
+        with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
+            for start in range(0, len(arrivals), block):
+                part = arrivals.part(slice(start, start + block))
+                batch = self.evaluator.batch(part) if projected is None else projected
+                outcome, reward = controller.meet(batch)
+                wanted.append(outcome.wanted)
+                taken.append(outcome.taken)
+                reasons.append(outcome.reasons)
+                rewards.append(reward)
+                shown.update(len(batch))
+        frames = (
+            self.decision_frame(np.concatenate(taken), arrivals.index),
+            self.decision_frame(np.concatenate(wanted), arrivals.index),
+        )
+        return Run(
+            self.evaluator, controller, arrivals, frames, np.concatenate(reasons), np.concatenate(rewards),
+            time.perf_counter() - started, projected is not None,
+        )  # fmt: skip
+
+    def _all_of(self, chunks: Chunks) -> pd.DataFrame:
+        """All arrivals of chunks as one frame, each looked at by itself."""
+        frames = list(chunks.frames(self.intake.columns))
+        if not frames:
+            raise DataError("solve_offline: there are no arrivals.")
+        for frame in frames:
+            self.intake.frame(frame)
+        return pd.concat(frames)
+
+    def _refuse_beside_chunks(self, what: str, data: Any, profiles: Any) -> None:
+        if data is None or isinstance(data, Batch) or profiles is not None:
+            raise OptionError(
+                f"{what}: arrivals in chunks come as a path, Chunks or DataFrames whose columns hold everything; leave "
+                "profiles= and write= out for others."
+            )
+
+    def _refuse_projected(self, policy: Policy, guard: str | None, null: Any) -> None:
+        if policy.view == POINTS or guard == "pointwise":
+            raise OptionError(
+                "replay: projected arrivals do not say what they use at single points; use guard='projected' or 'none' "
+                "and a policy on test functions, or replay the data themselves."
+            )
+
+    def rescaled(self, horizon: int, budget: str = "per_arrival") -> OnlineProgram:
+        """The same program for another number of arrivals.
+
+        Parameters
+        ----------
+        horizon : int
+            How many arrivals will come.
+        budget : "per_arrival" or "total"
+            Whether all limits grow with the horizon, so that an arrival has the same share as before, or stay.
+        """
+        horizon = whole_number(horizon, "rescaled: horizon", 2)
+        if budget not in BUDGETS:
+            raise OptionError(f"rescaled: budget must be 'per_arrival' or 'total' (got {budget!r}).")
+        if budget == "total":
+            return self._on(self.evaluator, horizon)
+        return self._on(self.evaluator.rescaled(horizon / self.horizon), horizon)
+
+    def regridded(self, grid: Any) -> OnlineProgram:
+        """The same program, its index seen on other points; ``grid`` as in :func:`compile_online`."""
+        bases = {family.name: laid.basis for family, laid in self._families()}
+        return self._on(lay_out(self.template, grid, bases), self.horizon)
+
+    def _families(self) -> Iterator[tuple[StageFamily, Functionals]]:
+        return zip(self.template.families, self.evaluator.functionals, strict=True)
+
+    def _on(self, evaluator: Evaluator, horizon: int) -> OnlineProgram:
+        solver = self.solver if evaluator is self.evaluator else self.solver.on(evaluator)
+        return OnlineProgram(evaluator.template, self._own, horizon, evaluator, solver, self.curvature)
+
+    # -- offline -------------------------------------------------------------------------------------------
+
+    def solve_offline(
+        self,
+        data: Any = None,
+        method: str = "exchange",
+        *,
+        profiles: Mapping[str, Any] | None = None,
+        tolerance: float = 1e-9,
+        time_limit: float | None = None,
+        solver: str = AUTO,
+        write: Any = None,
+        cache: Any = None,
+        executor: Any = None,
+        progress: bool = True,
+    ) -> Result:
+        """The offline optimum of arrivals, all known at once, without building a Pyomo model of them.
+
+        Parameters
+        ----------
+        data : DataFrame, path, Chunks or iterator of DataFrames, optional
+            Arrivals; the model's own if not given. "projected" sweeps those of files and iterators chunk by chunk, and
+            never holds them in memory together; the other methods read them all.
+        method : "exchange", "discretized" or "projected"
+            R*_T, exact over the continuum; R*_m, at the points of the program's grid, or R*_Phi, on its test
+            functions, which are bounds. Convex stages know no "discretized".
+        profiles : dict, optional
+            Curves of Profiles.
+        tolerance, time_limit, solver, progress
+            As in :func:`osilp_pyomo.solve`.
+        write : path, optional
+            A .parquet or .csv file for the decisions of arrivals in chunks.
+        cache : path, optional
+            A folder for column blocks of Parquet files, which stay there and serve again while program and files are
+            the same; on a cluster one that all workers see. A temporary one if not given.
+        executor : int, Executor or dask client, optional
+            Where passes over chunks run: in so many processes, on any executor of concurrent.futures, or on a cluster.
+
+        Returns
+        -------
+        Result
+            Values are called "variable @ arrival". Arrivals with the same data get the same decisions, unless those
+            are whole numbers.
+        """
+        started = time.monotonic()
+        if method not in OFFLINE:
+            raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
+        check_solver(solver, "solve_offline")
+        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+            raise OptionError(f"solve_offline: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
+        if is_chunked(data):
+            self._refuse_beside_chunks("solve_offline", data, profiles)
+            if method == "projected" and solver == HIGHS:
+                raise OptionError(
+                    "solve_offline: arrivals in chunks are never all columns of one LP; leave solver='highs' out, or "
+                    "give them as one DataFrame."
+                )
+            if method == "projected":
+                return solve_chunks(
+                    self, as_chunks(data), write=write, cache=cache, executor=executor, time_limit=time_limit,
+                    progress=progress,
+                )  # fmt: skip
+            data = self._all_of(as_chunks(data))
+        for name, value in (("write", write), ("cache", cache), ("executor", executor)):
+            if value is not None:
+                raise OptionError(
+                    f"solve_offline: {name}= is for method='projected' with arrivals in chunks, such as a path."
+                )
+        arrivals = self.arrivals(data, profiles)
+        if not len(arrivals):
+            raise DataError("solve_offline: there are no arrivals.")
+        if not self.template.linear:
+            if method == "discretized":
+                raise OptionError(
+                    "solve_offline: method='discretized' is for linear stages only; use 'exchange' or 'projected'."
+                )
+            null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
+            convex = solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
+            return replace(convex, solved_for=identity_of(self.evaluator, arrivals))
+        merged = merge_equal(arrivals, self.template)
+        problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
+        with IterationReporter(method, False, progress) as report:
+            options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report, solver=solver)
+            laid = self.evaluator.functionals if method == "projected" else self.evaluator.grids
+            solved = solve_by(method, problem, laid, options)
+        result = share_out(
+            result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
+        )
+        return replace(result, solved_for=identity_of(self.evaluator, arrivals))

@@ -1,0 +1,306 @@
+"""The stages of a model, compiled: plain arrays and formulas, and what controllers ask of them."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
+from osilp_pyomo.offline.results import FamilyMap
+from osilp_pyomo.offline.rows import TermGroup
+from osilp_pyomo.online.resolve_problem import resolve_sample
+from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.intake import Intake
+from osilp_pyomo.online.stages.linear import Densities, StageSolver
+from osilp_pyomo.online.stages.template import Arrivals, StageFamily, StageTemplate, Term
+
+# A column whose value at a place of its own data is this many times that of the grid points around it is narrower
+# than the grid can see.
+_NARROW = 2.0
+
+
+class CompiledStages:
+    """Everything about a program that controllers need; it can be pickled."""
+
+    def __init__(
+        self,
+        template: StageTemplate,
+        own: Arrivals,
+        horizon: int,
+        evaluator: Evaluator,
+        solver: StageSolver,
+        curvature: str,
+    ) -> None:
+        self.template = template
+        self.horizon = horizon
+        self.evaluator = evaluator
+        self.solver = solver
+        self.curvature = curvature
+        self.intake = Intake(template.fields)
+        self._own = own
+
+    @property
+    def data(self) -> pd.DataFrame:
+        """The model's own arrivals, one row each; curves are in :attr:`profiles`."""
+        return self.intake.to_frame(self._own)
+
+    @property
+    def profiles(self) -> dict[Any, FloatArray | None]:
+        """Curves of the model's own arrivals: for each Profile an array (arrivals, points)."""
+        return {
+            field.label.column: value.array
+            for field, value in zip(self.template.fields, self._own.values, strict=True)
+            if isinstance(value, CurveStack) and not field.hidden
+        }
+
+    @property
+    def stage_solver(self) -> str:
+        """How the problem of a stage is solved."""
+        return self.solver.name
+
+    @cached_property
+    def guard_objection(self) -> str | None:
+        """Why guards need a null action to be named, or None where 0 is one."""
+        for group in self.evaluator.groups:
+            if group.sign < 0 or group.equality:
+                return f"the row '{group.name}' has a lower limit, which serving nobody does not keep"
+        template = self.template
+        for label, low, high in zip(template.decisions, template.lower, template.upper, strict=True):
+            for terms, wrong in ((low, lambda value: value > 0), (high, lambda value: value < 0)):
+                if terms is not None and any(term.slots for term in terms):
+                    values = template.numbers(terms, self._own)[1]
+                    if np.any(wrong(values)):
+                        return f"0 is not always allowed for {label}"
+                elif terms is not None and wrong(sum(float(np.asarray(term.kernel((), ()))) for term in terms)):
+                    return f"0 is not allowed for {label}"
+        return self.evaluator.idle_objection(self._own)
+
+    @cached_property
+    def budget_sizes(self) -> tuple[FloatArray, FloatArray]:
+        """What rounding of budgets is measured by: the largest of a row; for a row without any, what arrivals use."""
+        evaluator = self.evaluator
+        sizes = np.ones(evaluator.resources), np.ones(evaluator.point_resources)
+        some = self._own.part(slice(0, 50))
+        known = all(not np.isnan(value).any() for value in some.values if isinstance(value, np.ndarray))
+        known = known and not any(value.missing for value in some.values if isinstance(value, CurveStack))
+        for group in evaluator.groups:
+            totals = evaluator.total[group.projected], evaluator.point_total[group.points]
+            for size, total, at in zip(sizes, totals, (group.projected, group.points), strict=True):
+                largest = float(np.abs(total).max())
+                if largest == 0.0 and known:
+                    batch = evaluator.batch(some)
+                    use = batch.usage[:, :, at] if size is sizes[0] else batch.view(POINTS)[0][:, :, at]
+                    largest = float(np.abs(use).max())
+                size[at] = largest if largest > 0.0 else 1.0
+        return sizes
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this program from others: formulas, names, test functions and budgets."""
+        digest = hashlib.sha256()
+        template, evaluator = self.template, self.evaluator
+        digest.update(repr((template.maximize, template.decisions, template.integer.tolist())).encode())
+        for field in template.fields:
+            digest.update(repr((field.label, field.hidden, field.default, field.allowed)).encode())
+            if field.curve is not None:
+                digest.update(repr((field.curve.kind, field.curve.outside)).encode())
+                for knots in field.curve.knots or ():
+                    digest.update(np.ascontiguousarray(knots).tobytes())
+        rows = [template.objective]
+        rows += [each.terms for each in template.families]
+        rows += [each.terms for each in template.rows]
+        rows += [each.terms for each in template.own_rows]
+        rows += [terms or () for terms in (*template.lower, *template.upper)]
+        for terms in rows:
+            for term in terms:
+                fields = [slot if isinstance(slot, int) else "a curve of all" for slot in term.slots]
+                digest.update(repr((term.function, repr(term.kernel), fields)).encode())
+        for number, family in enumerate(template.families):
+            slots: list[Any] = [slot for term in family.terms for slot in term.slots]
+            for slot in (*slots, *(slot for mixed in family.mixed for slot in mixed.slots)):
+                if isinstance(slot, CurveStack):
+                    # A curve that all stages share is data of the program.
+                    points = evaluator.points[number]
+                    values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
+                    digest.update(np.ascontiguousarray(values).tobytes())
+        digest.update(repr([function.text for function in template.functions]).encode())
+        arrays = [evaluator.total, evaluator.point_total, *evaluator.points]
+        for number in range(len(template.families)):
+            phi = evaluator.phi(number)
+            arrays += [phi] if isinstance(phi, np.ndarray) else [phi.data, phi.indices, phi.indptr]
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    # -- data ----------------------------------------------------------------------------------------------
+
+    def arrivals(self, data: Any = None, profiles: Mapping[str, Any] | None = None) -> Arrivals:
+        """Arrivals of a frame, or the model's own."""
+        if data is None and profiles is not None:
+            if any(field.curve is None and not field.hidden for field in self.template.fields):
+                raise DataError("profiles= comes beside data=, the numbers of the same arrivals; give both.")
+            first = next(iter(profiles.values()), ()) if isinstance(profiles, Mapping) else ()
+            data = pd.DataFrame(index=pd.RangeIndex(len(first) if np.ndim(first) else 0))
+        if isinstance(data, Arrivals):
+            return data
+        if data is None:
+            self.intake.refuse_missing(self._own)
+            return self._own
+        return self.intake.frame(data, profiles)
+
+    def batch(self, data: Any = None, profiles: Mapping[str, Any] | None = None) -> Batch:
+        """Arrivals evaluated on the grid and projected."""
+        if isinstance(data, Batch):
+            return data
+        batch = self.evaluator.batch(self.arrivals(data, profiles))
+        return batch
+
+    def project(self, data: Any = None, profiles: Mapping[str, Any] | None = None) -> Batch:
+        """Arrivals projected on the test functions once, to be replayed often; what they use at points is dropped."""
+        return self.evaluator.batch(self.arrivals(data, profiles), keep_points=False)
+
+    def theta(self, batch: Batch) -> FloatArray:
+        """Numbers of the data (B, fields); zero for curves, which no function of the decision holds."""
+        columns = [value if isinstance(value, np.ndarray) else np.zeros(len(batch)) for value in batch.arrivals.values]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(batch), 0))
+
+    def densities(self, dual: FloatArray, view: str) -> Densities:
+        """The price on the grid points of families whose terms mix index and decision."""
+        return [
+            (number, (self.evaluator.points[number], self.evaluator.density(dual, view, number)))
+            for number, family in enumerate(self.template.families)
+            if family.mixed
+        ]
+
+    def refuse_narrow(self, batch: Batch) -> None:
+        """Refuse arrivals whose use is a peak between two points of the guard's grid.
+
+        Looked for where the data themselves are places of the index: a kernel peaks at its centre.
+        """
+        if not self._numbers or batch.points is None:
+            return
+        if len(batch) == 1 and not self._maybe_narrow(batch):
+            return
+        given = np.array([batch.arrivals.values[number] for number in self._numbers]).T
+        for group in self.evaluator.groups:
+            look = None if group.family is None else self.evaluator.neighbours[group.family]
+            if look is None:
+                continue
+            order, places = look
+            right = places.searchsorted(given)
+            inside = (right > 0) & (right < len(places))
+            if not inside.any():
+                continue
+            right[~inside] = 1
+            at = np.where(inside, given, places[0])
+            family = self.template.families[group.family or 0]
+            rows = np.arange(len(batch))[:, None]
+            beside = batch.points[:, :, group.points]
+            for k in range(beside.shape[1]):
+                left_use, right_use = beside[rows, k, order[right - 1]], beside[rows, k, order[right]]
+                seen = np.maximum(np.abs(left_use), np.abs(right_use))
+                terms = [term.values(batch.arrivals, [at]) for term in family.terms if term.function == k]
+                peak = np.abs(sum(terms)) if terms else seen
+                narrow = inside & (peak > _NARROW * seen)
+                if narrow.any():
+                    self._refuse_if_narrow(batch, family, beside[:, k], at, peak, seen, narrow)
+
+    def _maybe_narrow(self, batch: Batch) -> bool:
+        """The same question about a single arrival on plain numbers, which is faster; in doubt, yes."""
+        assert batch.points is not None
+        for group in self.evaluator.groups:
+            look = None if group.family is None else self.evaluator.neighbour_lists[group.family]
+            if look is None:
+                continue
+            family = self.template.families[group.family or 0]
+            if len(family.terms) > 1 or family.terms[0].function < 0:
+                return True
+            order, places = look
+            given = [batch.arrivals.values[number].item(0) for number in self._numbers]
+            inside = [value for value in given if places[0] < value < places[-1]]
+            if not inside:
+                continue
+            use = batch.points[0, family.terms[0].function, group.points]
+            peaks = np.asarray(family.terms[0].values(batch.arrivals, [np.array([inside])])).ravel().tolist()
+            for value, peak in zip(inside, peaks if len(peaks) > 1 else peaks * len(inside), strict=True):
+                right = bisect_left(places, value)
+                if abs(peak) > _NARROW * max(abs(use.item(order[right - 1])), abs(use.item(order[right]))):
+                    return True
+        return False
+
+    def _refuse_if_narrow(
+        self,
+        batch: Batch,
+        family: StageFamily,
+        use: FloatArray,
+        at: FloatArray,
+        peak: FloatArray,
+        seen: FloatArray,
+        narrow: Any,
+    ) -> None:
+        """Refuse a peak between grid points, unless it is nothing beside the rest of its column."""
+        narrow = narrow & (peak > 1e-3 * np.abs(use).max(axis=1)[:, None])
+        # Where the row does not hold there is nothing to see.
+        narrow &= family.domain.contains(at.reshape(-1, 1)).reshape(at.shape)
+        if narrow.any():
+            b, place = np.argwhere(narrow)[0]
+            raise DataError(
+                f"SemiInfiniteConstraint '{family.name}': at {family.domain.names[0]} = {at[b, place]:.10g} the "
+                f"arrival {batch.arrivals.name(b)!r} uses {peak[b, place]:.3g}, and at the grid points beside it "
+                f"{seen[b, place]:.3g} at most: it is narrower than the grid can see, so no guard could hold. Compile "
+                "with a finer grid=, or use guard='projected' or 'none'."
+            )
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """Fields that are numbers."""
+        return [number for number, field in enumerate(self.template.fields) if field.curve is None]
+
+    def decision_frame(self, decisions: FloatArray, index: pd.Index) -> pd.DataFrame:
+        """Decisions under the user's names, one row an arrival."""
+        frame = pd.DataFrame(decisions, index=index)
+        frame.columns = pd.Index([label.column for label in self.template.decisions], tupleize_cols=False)
+        return frame
+
+    def price_of(self, dual: FloatArray, view: str = PROJECTED) -> Any:
+        """A dual as prices on the indices, in the sense of the model: d objective / d right-hand side."""
+        prices = {family.name: self._price(number, dual, view) for number, family in enumerate(self.template.families)}
+        return next(iter(prices.values())) if len(prices) == 1 else FamilyMap(prices)
+
+    def price_on(self, number: int, dual: FloatArray) -> Price:
+        """A dual of the test functions as the price of one family."""
+        return self._price(number, dual, PROJECTED)
+
+    def _price(self, number: int, dual: FloatArray, view: str) -> Price:
+        evaluator, family = self.evaluator, self.template.families[number]
+        sense = 1.0 if self.template.maximize else -1.0
+        templates = tuple(self._priced_group(term) for term in family.terms if term.function >= 0)
+        if view == POINTS:
+            masses = sense * evaluator.density(dual, POINTS, number)
+            kept = masses != 0
+            return atomic_price(family.name, family.domain, evaluator.points[number][kept], masses[kept], templates)
+        functionals = evaluator.functionals[number]
+        duals = np.zeros(len(functionals))
+        for group in evaluator.groups:
+            if group.family == number:
+                duals += sense * group.sign * dual[group.projected] / evaluator.unit[group.projected]
+        return projected_price(family.name, functionals, duals / evaluator.masses[number], templates)
+
+    def _priced_group(self, term: Term) -> TermGroup:
+        label = self.template.functions[term.function].text
+        names = self.template.data_names(term)
+        return term.group(self._own, np.arange(len(self._own)), names, (label,))
+
+    def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str, solver: str) -> Any:
+        """Dual and fractions of the sample problem of remembered arrivals."""
+        return resolve_sample(self.evaluator, self.solver, history, budget, dual, view, solver)

@@ -1,0 +1,181 @@
+"""The problem of the arrivals seen so far, each as often as it came: its dual, and what it does on ties."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.lp.columns import DenseColumns
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.models import AUTO, HIGHS
+from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
+from osilp_pyomo.offline.search.scan import peaks_of
+from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
+from osilp_pyomo.online.history import History
+from osilp_pyomo.online.stages.batch import POINTS
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.linear import StageSolver
+
+
+def resolve_sample(
+    evaluator: Evaluator,
+    solver: StageSolver,
+    history: History,
+    budget: FloatArray,
+    dual: FloatArray,
+    view: str,
+    lp_solver: str = AUTO,
+) -> tuple[FloatArray, FloatArray | None] | None:
+    """Dual (R,) of the sample problem on a budget, and the share (N, n) of each decision's range that it takes.
+
+    None where the sample problem has no solution; the price then stays what it was.
+    """
+    template = evaluator.template
+    floor = evaluator.point_floor if view == POINTS else evaluator.floor
+    fixed = history["fixed" if view != POINTS else "point_fixed"]
+    if len(fixed):
+        budget = budget - history.multiplicity @ fixed
+    if not template.linear:
+        return _concave(evaluator, solver, history, budget, floor, dual, view)
+    if template.own_rows:
+        return _with_own_rows(evaluator, history, budget, floor, view)
+    usage = history["points" if view == POINTS else "usage"]
+    count, width, resources = usage.shape
+    times = np.repeat(history.multiplicity, width)
+    lower, upper = history["lower"].ravel(), history["upper"].ravel()
+    solve = solve_exact_sample if view == POINTS else solve_sample
+    columns = DenseColumns(
+        history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times
+    )
+    found = solve(columns, budget, floor, dual, lp_solver)
+    if found is None:
+        return None
+    span = upper - lower
+    share = (found.x / times - lower) / np.where(span > 0, span, 1.0)
+    share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), np.nan)
+    return found.dual, share.reshape(count, width)
+
+
+def _concave(
+    evaluator: Evaluator,
+    solver: StageSolver,
+    history: History,
+    budget: FloatArray,
+    floor: FloatArray,
+    dual: FloatArray,
+    view: str,
+) -> tuple[FloatArray, None]:
+    """The dual of concave stages, each as often as it came."""
+    if view == POINTS:
+        raise OptionError("Resolve(exact=True) needs linear stages; use Resolve() with guard='pointwise'.")
+    batch = history.batch(evaluator)
+    rows = projected_rows(evaluator, batch)
+    times = history.multiplicity
+    problem = ConcaveProblem(evaluator, solver, batch, times)
+    found = minimize_dual(problem, Rows(rows.usage, budget, floor, rows.parts), dual, 1e-6)
+    return found.dual, None
+
+
+def _with_own_rows(
+    evaluator: Evaluator, history: History, budget: FloatArray, floor: FloatArray, view: str
+) -> tuple[FloatArray, None] | None:
+    """The same for stages with rows of their own: one LP of all of them; rows of grid points by exchange."""
+    template = evaluator.template
+    times = history.multiplicity
+    usage = history["points" if view == POINTS else "usage"]
+    count, width, resources = usage.shape
+    columns = usage.reshape(count * width, resources)
+    stretched = np.repeat(times, width)
+    own, limits = history["own"], -history["own_fixed"] * times[:, None]
+    rows = own.shape[1]
+    places = np.arange(count * width).reshape(count, 1, width)
+    numbers = np.arange(count * rows).reshape(count, rows, 1)
+    shape = (count, rows, width)
+    block = sparse.csr_array(
+        (own.ravel(), (np.broadcast_to(numbers, shape).ravel(), np.broadcast_to(places, shape).ravel())),
+        shape=(count * rows, count * width),
+    )
+    equality = np.tile([row.equality for row in template.own_rows], count)
+    core = FiniteLP(
+        True, history["rewards"].ravel(), 0.0, history["lower"].ravel() * stretched,
+        history["upper"].ravel() * stretched, np.zeros(count * width, dtype=bool), block,
+        np.where(equality, limits.ravel(), -np.inf), limits.ravel(),
+        [""] * (count * width), [""] * (count * rows),
+    )  # fmt: skip
+    model = HighsModel(core)
+    all_columns = np.arange(count * width)
+    waiting = np.ones(resources, dtype=bool)
+    chosen = np.arange(resources) if view != POINTS else np.flatnonzero(~np.isfinite(floor))
+    numbers_of: list[int] = []
+    scale = np.maximum(np.abs(budget), np.median(np.abs(budget))) + 1e-300
+    for _ in range(60):
+        if len(chosen):
+            low = np.where(np.isfinite(floor[chosen]), -np.inf, budget[chosen])
+            model.add_rows(all_columns, columns[:, chosen].T, low, budget[chosen])
+            numbers_of += chosen.tolist()
+            waiting[chosen] = False
+        found = model.solve()
+        if found.x is None or found.row_duals is None:
+            return None
+        excess = np.where(waiting, (found.x @ columns - budget) / scale, 0.0)
+        chosen = peaks_of(excess, 1e-7)[:40]
+        if not len(chosen):
+            break
+    dual = np.zeros(resources)
+    assert found.row_duals is not None
+    dual[numbers_of] = found.row_duals[count * rows :]
+    return np.maximum(dual, floor), None
+
+
+# Points that join the rows of an exact sample LP in one round, and rounds.
+_ROWS_A_ROUND, _ROUNDS = 40, 60
+# A violation, relative to the budget, that counts as none.
+_TOLERANCE = 1e-7
+
+
+def solve_sample(
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
+) -> ColumnAnswer | None:
+    """Maximize ``values @ x`` over ``x @ matrix <= budget`` (``==`` where the floor is -inf) and bounds.
+
+    None where that has no solution. The answer depends on the data and the dual it starts from only, not on a solver's
+    memory, so that a run that was stopped and resumed goes on exactly as if it never was.
+    """
+    if solver == HIGHS:
+        return solve_whole(columns, budget, floor)[1]
+    answer = solve_wide([columns], budget, floor, dual)
+    return None if answer.dual is None else ColumnAnswer(answer.dual, answer.decisions(columns, 0))
+
+
+def solve_exact_sample(
+    columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
+) -> ColumnAnswer | None:
+    """The same with a row for every grid point; those that are violated join the LP (an exchange)."""
+    points = columns.matrix
+    rows = (dual != 0) | ~np.isfinite(floor)
+    # Where use is negative the bound of a column may hold nothing; one point is as good a start as any.
+    if not rows.any():
+        rows[int(np.argmin(budget))] = True
+    scale = np.maximum(np.abs(budget), np.median(np.abs(budget)))
+    scale = np.where(scale > 0, scale, 1.0)
+    answer = None
+    for _ in range(_ROUNDS):
+        some = replace(columns, matrix=np.ascontiguousarray(points[:, rows]))
+        found = solve_sample(some, budget[rows], floor[rows], dual[rows], solver)
+        if found is None:
+            return None
+        dual = np.zeros(len(budget))
+        dual[rows] = found.dual
+        answer = ColumnAnswer(dual, found.x)
+        excess = (found.x @ points - budget) / scale
+        excess[rows] = 0.0
+        worst = peaks_of(excess, _TOLERANCE)[:_ROWS_A_ROUND]
+        if not len(worst):
+            break
+        rows[worst] = True
+    return answer

@@ -1,0 +1,393 @@
+"""Runs: what a policy did with many arrivals, and how good that was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import OptionError
+from osilp_pyomo.offline.audit import audit_points
+from osilp_pyomo.offline.results import FamilyMap, Result
+from osilp_pyomo.online.controller import REASONS, Controller
+from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
+from osilp_pyomo.online.stages.identity import Identity, ModelIdentity, identity_of
+from osilp_pyomo.online.stages.template import Arrivals
+
+# Why decisions were taken, as the end of "so many ...".
+_WHY = {
+    "priced": "as the price asked",
+    "tie": "on a tie",
+    "guard": "cut down to what fitted",
+    "null": "refused, for nothing fitted",
+}
+#: What each offline method stands for as a benchmark.
+BENCHMARKS = {
+    "counterpart": "R*_T (exact, by its counterpart)",
+    "exchange": "R*_T (exact over the continuum)",
+    "discretized": "R*_m (at the points of the grid)",
+    "projected": "R*_Phi (on the test functions)",
+}
+
+
+@dataclass(frozen=True)
+class Regret:
+    """How much less a run earned than a benchmark, which is named.
+
+    ``relative`` is a share of the benchmark's size. A negative regret means that the run broke rows that the benchmark
+    keeps, or that the benchmark is a problem with more rows than the run was held to.
+    """
+
+    value: float
+    relative: float
+    benchmark: str
+
+    def __str__(self) -> str:
+        return f"regret {self.value:.6g} ({100 * self.relative:.4g} %) against {self.benchmark}"
+
+
+@dataclass(frozen=True, eq=False)
+class RowUse:
+    """How far one row was kept at the points of the grid.
+
+    ``overrun`` is how many of those points are overrun; ``relative`` divides by ``max(|b(u)|, median |b|)``;
+    ``excess`` is use minus limit at each of them.
+    """
+
+    name: str
+    violation: float
+    relative: float
+    worst_index: Any
+    overrun: int
+    excess: FloatArray
+
+    @property
+    def share(self) -> float:
+        """Which share of the points is overrun."""
+        return self.overrun / len(self.excess)
+
+
+class RunSummary:
+    """What is known of a run however long it was; what :class:`Run` and :class:`LongRun` share.
+
+    Attributes
+    ----------
+    objective : float
+        The model's objective at the decisions.
+    counts : dict
+        How many decisions have each reason.
+    price
+        The last price, a measure on the index.
+    remaining : Series
+        What is left of each resource against its test function.
+    policy, guard, seconds
+        What was run, and how long it took.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, controller: Controller, earned: float, reasons: Any, seconds: float, projected: bool
+    ) -> None:
+        self._evaluator, self._projected = evaluator, projected
+        self._point_remaining, self._remaining = controller.point_remaining, controller.projected_remaining
+        self.objective = earned + evaluator.template.offset
+        self.sense = "maximize" if evaluator.template.maximize else "minimize"
+        self.counts = {reason: int(count) for reason, count in zip(REASONS, reasons, strict=True) if count}
+        self.policy, self.guard = repr(controller.policy), controller.guard
+        self.price, self.remaining = controller.price, controller.remaining
+        self.dual = controller.dual
+        self.seconds = seconds
+        self.horizon = controller.horizon
+
+    @property
+    def projected_remaining(self) -> FloatArray:
+        """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
+        return self._remaining
+
+    @cached_property
+    def uses(self) -> tuple[RowUse, ...]:
+        """How far each semi-infinite row was kept at the points of the grid; nothing for projected arrivals."""
+        if self._projected:
+            return ()
+        return tuple(self._use(number) for number in range(len(self._evaluator.template.families)))
+
+    def _use(self, number: int) -> RowUse:
+        evaluator, family = self._evaluator, self._evaluator.template.families[number]
+        groups = [group for group in evaluator.groups if group.family == number]
+        excess = np.max([-self._point_remaining[group.points] for group in groups], axis=0)
+        limits = np.max([np.abs(evaluator.limit(group)) for group in groups], axis=0)
+        scale = np.maximum(limits, np.median(limits))
+        scale = np.where(scale > 0, scale, 1.0)
+        # What rounding leaves of a budget that was used up is no violation.
+        excess = np.where(excess > 1e-10 * scale, excess, np.minimum(excess, 0.0))
+        worst = int(np.argmax(excess))
+        return RowUse(
+            family.name,
+            max(0.0, float(excess[worst])),
+            max(0.0, float(np.max(excess / scale))),
+            family.domain.label(evaluator.points[number][worst]),
+            int(np.sum(excess > 0)),
+            excess,
+        )
+
+    def _by_row(self, name: str) -> Any:
+        entries = {use.name: getattr(use, name) for use in self.uses}
+        if not entries:
+            return None
+        return next(iter(entries.values())) if len(entries) == 1 else FamilyMap(entries)
+
+    @property
+    def violation(self) -> Any:
+        """Largest overrun of a semi-infinite row at a grid point; keyed by row where there are several."""
+        return self._by_row("violation")
+
+    @property
+    def relative_violation(self) -> Any:
+        """Largest overrun relative to ``max(|b(u)|, median |b|)``."""
+        return self._by_row("relative")
+
+    @property
+    def worst_index(self) -> Any:
+        """Where a row is overrun most, or comes nearest to it."""
+        return self._by_row("worst_index")
+
+    @cached_property
+    def test_violation(self) -> float:
+        """The paper's v: the largest ``<u, Ax - b>`` over ``u = Phi w, w >= 0, |u| = 1``, an average over the index.
+
+        That is the norm of the projection of Ax - b on the cone of Phi, by NNLS, with the quadrature weights as the
+        measure; the largest over rows. It can read zero while single points are overrun.
+        """
+        if self._projected:
+            return float("nan")
+        families = [group for group in self._evaluator.groups if group.family is not None]
+        return max(0.0, *(self._tested(group) for group in families)) if families else 0.0
+
+    @cached_property
+    def row_violation(self) -> pd.Series:
+        """By how much each ordinary row over all stages is overrun."""
+        found: dict[str, float] = {}
+        for group in self._evaluator.groups:
+            if group.family is None:
+                # Ordinary rows are the same among the points and among the test functions.
+                left = float(self._remaining[group.projected][0] * self._evaluator.unit[group.projected][0])
+                over = abs(left) if group.equality else max(0.0, -left)
+                found[group.name] = max(found.get(group.name, 0.0), over)
+        return pd.Series(found, name="violation", dtype=float)
+
+    def _tested(self, group: ResourceGroup) -> float:
+        assert group.family is not None
+        excess = -self._point_remaining[group.points]
+        grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
+        limit = self._evaluator.limit(group)
+        if functionals.atomic:
+            size, found = limit[: len(functionals)], np.maximum(excess[: len(functionals)], 0.0)
+        else:
+            weights = np.sqrt(np.maximum(grid.weights, 0.0) / grid.weights.sum())
+            size = weights * limit[: len(grid)]
+            left = weights[:, None] * functionals.basis.evaluate(grid.domain, grid.points)
+            solution, _ = nnls(left, weights * excess[: len(grid)])
+            found = left @ solution
+        # As at single points, what rounding leaves of a budget that was used up is no violation.
+        violation = float(np.linalg.norm(found))
+        return violation if violation > 1e-10 * float(np.linalg.norm(size)) else 0.0
+
+    def regret(self, benchmark: Result) -> Regret:
+        """How much less this run earned than an offline optimum; ``benchmark`` is a result of ``solve_offline``."""
+        if not isinstance(benchmark, Result):
+            raise OptionError(
+                "regret: the benchmark must be a Result, such as program.solve_offline() (got "
+                f"{type(benchmark).__name__})."
+            )
+        self._refuse_other_problem(benchmark)
+        if benchmark.answer is None:
+            raise OptionError(f"regret: the benchmark has no value, for it ended with status '{benchmark.status}'.")
+        return self.shortfall(benchmark)
+
+    def shortfall(self, benchmark: Result) -> Regret:
+        """The regret against a benchmark that is known to be of the same problem; nan where it has no value."""
+        sign = 1.0 if self.sense == "maximize" else -1.0
+        value = sign * (benchmark.objective - self.objective)
+        size = abs(benchmark.objective)
+        name = BENCHMARKS[benchmark.method]
+        if benchmark.status != "optimal":
+            name += f", which ended with status '{benchmark.status}' and is no optimum"
+        return Regret(value, value / size if size > 0 else np.nan, name)
+
+    def _identity(self) -> Identity:
+        """Which problem was run."""
+        return identity_of(self._evaluator, sum(self.counts.values()))
+
+    def _model_identity(self) -> ModelIdentity | None:
+        """What the model of the arrivals has in its objective, where it is known."""
+        return None
+
+    def _refuse_other_problem(self, benchmark: Result) -> None:
+        """A regret against the optimum of another problem says nothing; of a model only the objective is compared."""
+        solved_for, difference = benchmark.solved_for, None
+        if isinstance(solved_for, ModelIdentity):
+            own = self._model_identity()
+            difference = None if own is None else own.difference(solved_for)
+            if benchmark.sense != self.sense:
+                difference = f"one to {benchmark.sense}"
+        elif solved_for is not None:
+            difference = self._identity().difference(solved_for)
+        if difference is not None:
+            raise OptionError(
+                f"regret: the benchmark is the optimum of another problem, {difference}. Use "
+                "program.solve_offline(data) with the data of the run, or run.shortfall(benchmark) if it is the same "
+                "problem written in another way."
+            )
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
+        met = sum(self.counts.values())
+        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
+        lines = [
+            f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
+            f"  objective  {self.objective:.10g} ({self.sense})",
+            f"  decisions  {told}",
+        ]
+        for use in self.uses:
+            if not use.violation:
+                lines.append(f"  violation  none of '{use.name}' at {len(use.excess)} grid points")
+                continue
+            lines.append(
+                f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({100 * use.relative:.3g} % of its "
+                f"limit, {100 * use.share:.3g} % of the points), worst at {use.worst_index}"
+            )
+        for name, over in self.row_violation.items():
+            lines.append(f"  violation  {over:.3g} of the row '{name}'")
+        if self.uses:
+            lines.append(
+                f"             {self.test_violation:.3g} on average against the test functions (the paper's v)"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Run(RunSummary):
+    """What a policy did with many arrivals.
+
+    Attributes
+    ----------
+    decisions : Series, or DataFrame for several variables
+        On the index of the data; ``wanted`` is what the prices asked for.
+    reasons, rewards : Series
+        Why and what each decision earned. "priced": as the price asked; "tie": the price left it open; "guard": cut
+        down to what fitted; "null": nothing fitted.
+    objective, counts, price, remaining, policy, guard, seconds
+        As in :class:`RunSummary`.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=300)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> run = program.replay(osilp.Resolve(exact=True))
+    >>> run.decisions.head(3).round(3).to_dict()
+    {1: 1.0, 2: 1.0, 3: 1.0}
+    >>> run.violation, bool(run.violation_between < 1e-3), run.test_violation  # single points, and the paper's measure
+    (0.0, True, 0.0)
+    >>> print(run.regret(program.solve_offline()).benchmark)
+    R*_T (exact over the continuum)
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        arrivals: Arrivals,
+        frames: tuple[pd.DataFrame, pd.DataFrame],
+        reasons: FloatArray,
+        rewards: FloatArray,
+        seconds: float,
+        projected: bool,
+    ) -> None:
+        told = np.bincount(reasons.astype(int), minlength=len(REASONS))
+        super().__init__(evaluator, controller, float(rewards.sum()), told, seconds, projected)
+        template, index = evaluator.template, arrivals.index
+        self._arrivals, self._taken = arrivals, frames[0].to_numpy()
+        single = len(template.decisions) == 1 and not template.decisions[0].key
+        self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
+        self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
+        self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
+        self.rewards = pd.Series(rewards, index=index, name="reward")
+
+    def _identity(self) -> Identity:
+        return identity_of(self._evaluator, self._arrivals)
+
+    def _model_identity(self) -> ModelIdentity | None:
+        template = self._evaluator.template
+        if not template.linear:
+            return None
+        return ModelIdentity.of(template.numbers(template.objective, self._arrivals)[0].ravel())
+
+    @property
+    def decided(self) -> FloatArray:
+        """The decisions as numbers (T, n)."""
+        return self._taken
+
+    @cached_property
+    def violation_between(self) -> Any:
+        """Largest overrun on points other than those of the grid, which no guard looked at; found when asked for."""
+        (found,) = violations_between(self._evaluator, self._arrivals, [self._taken])
+        return next(iter(found.values())) if len(found) == 1 else FamilyMap(found)
+
+
+class LongRun(RunSummary):
+    """What a policy did with arrivals that came in chunks; decisions are in a file, not in memory.
+
+    Attributes
+    ----------
+    arrivals : int
+        How many came.
+    written : Path or None
+        The file with all decisions, their reasons and rewards, if one was asked for; read it by ``pandas``, or in
+        chunks by ``Chunks(run.written)``.
+    objective, counts, price, remaining, policy, guard, seconds
+        As in :class:`RunSummary`.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        earned: float,
+        reasons: Any,
+        seconds: float,
+        written: Path | None,
+    ) -> None:
+        super().__init__(evaluator, controller, earned, reasons, seconds, False)
+        self.arrivals = int(np.sum(reasons))
+        self.written = written
+
+    def __str__(self) -> str:
+        kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
+        return f"{super().__str__()}\n  each one   {kept}"
+
+    __repr__ = __str__
+
+
+def violations_between(
+    evaluator: Evaluator, arrivals: Arrivals, decisions: Sequence[FloatArray]
+) -> list[dict[str, float]]:
+    """For each way to decide the same arrivals the largest overrun of every row on points that no guard looked at."""
+    found: list[dict[str, float]] = [{} for _ in decisions]
+    for number, family in enumerate(evaluator.template.families):
+        points = audit_points(family.domain, len(arrivals), None)
+        uses = evaluator.all_at_points(family, arrivals, decisions, points)
+        for group in evaluator.groups:
+            if group.family == number:
+                over = group.sign * (uses - evaluator.limit(group, points))
+                for each, worst in zip(found, over.max(axis=1).tolist(), strict=True):
+                    each[family.name] = max(each.get(family.name, 0.0), worst)
+    return found

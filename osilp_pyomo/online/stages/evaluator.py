@@ -1,0 +1,521 @@
+"""From arrivals to numbers: what each function of the decision earns, and what it uses of every resource.
+
+A resource is a coordinate of the dual: one for every test function of a semi-infinite row (Phi'a <= Phi'b), or one
+for every grid point of it, and one for every ordinary row over all stages. Rows with ``>=`` are turned round, so that
+every resource reads "use at most this", and every dual but that of an equality is >= 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, lay_bases, lay_grids
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.grids import GridPoints, Points, tensor_points
+from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, joined
+from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
+
+# Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache
+# of a core or little beyond, and the calls around it are few.
+_BLOCK = 2**20
+# A dense Phi is faster to multiply single columns by, as long as it stays below this.
+_DENSE = 2**22
+
+
+@dataclass(frozen=True)
+class ResourceGroup:
+    """Coordinates of the dual that belong to one side of one row."""
+
+    name: str
+    sign: int
+    equality: bool
+    projected: slice
+    points: slice
+    family: int | None
+
+
+class Evaluator:
+    """Turns arrivals into batches; holds the grids, the test functions and the budgets of a program.
+
+    Quadrature weights are divided by their sum, so that nothing depends on the unit of the index. The coordinates of
+    further rows are divided by a unit that makes their budgets as large as those of the first, so that nothing
+    depends on the units of one row beside another's.
+    """
+
+    def __init__(
+        self,
+        template: StageTemplate,
+        grids: Sequence[GridPoints],
+        functionals: Sequence[Functionals],
+        extra: Sequence[FloatArray],
+    ) -> None:
+        self.template = template
+        self.grids = tuple(grids)
+        self.functionals = tuple(functionals)
+        self._extra = tuple(extra)
+        # The points of the test functions first: those of the grid, or others for Diracs.
+        self.points = tuple(map(_all_points, functionals, grids, extra))
+        # Diracs are values at points, not averages over the index.
+        self.masses = tuple(
+            1.0 if phi.atomic else float(grid.weights.sum()) for phi, grid in zip(functionals, grids, strict=True)
+        )
+        self._phi = [
+            _padded(phi.matrix, len(points), mass)
+            for phi, points, mass in zip(functionals, self.points, self.masses, strict=True)
+        ]
+        self.groups = self._lay_out()
+        self.resources = self.groups[-1].projected.stop
+        self.point_resources = self.groups[-1].points.stop
+        self.total, self.point_total = self._budgets()
+        self.unit = self._units()
+        self.total = self.total / self.unit
+        free = np.zeros(self.resources, dtype=bool), np.zeros(self.point_resources, dtype=bool)
+        for group in self.groups:
+            free[0][group.projected] = free[1][group.points] = group.equality
+        self.floor, self.point_floor = (np.where(each, -np.inf, 0.0) for each in free)
+        single = len(self.groups) == 1 and self.groups[0].sign > 0 and self.groups[0].family is not None
+        self._simple = single and not template.rows
+        terms = [term for family in template.families for term in family.terms]
+        terms += [term for row in template.rows for term in row.terms]
+        self.has_fixed = any(term.function == CONSTANT for term in terms)
+
+    # -- resources -------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> tuple[ResourceGroup, ...]:
+        groups, first, point = [], 0, 0
+        for number, family in enumerate(self.template.families):
+            for sign in family.sides:
+                last, point_last = first + self._phi[number].shape[1], point + len(self.points[number])
+                groups.append(
+                    ResourceGroup(family.name, sign, False, slice(first, last), slice(point, point_last), number)
+                )
+                first, point = last, point_last
+        for row in self.template.rows:
+            sides = [(1, row.upper)] if row.equality else [(1, row.upper), (-1, row.lower)]
+            for sign, limit in sides:
+                if limit is not None:
+                    at, point_at = slice(first, first + 1), slice(point, point + 1)
+                    groups.append(ResourceGroup(row.name, sign, row.equality, at, point_at, None))
+                    first, point = first + 1, point + 1
+        return tuple(groups)
+
+    def _budgets(self) -> tuple[FloatArray, FloatArray]:
+        projected, points = np.zeros(self.resources), np.zeros(self.point_resources)
+        rows = {row.name: row for row in self.template.rows}
+        for group in self.groups:
+            if group.family is None:
+                row = rows[group.name]
+                limit = row.upper if group.sign > 0 else row.lower
+                assert limit is not None
+                projected[group.projected] = points[group.points] = group.sign * limit
+            else:
+                values = group.sign * self.limit(group)
+                points[group.points] = values
+                projected[group.projected] = self._phi[group.family].T @ values
+        return projected, points
+
+    def limit(self, group: ResourceGroup, at: FloatArray | None = None) -> FloatArray:
+        """The right-hand side of a group's row at its grid points, or at others."""
+        assert group.family is not None
+        family = self.template.families[group.family]
+        lower, upper = family.limits.limits(self.points[group.family] if at is None else at)
+        return upper if group.sign > 0 else lower
+
+    def _units(self) -> FloatArray:
+        unit = np.ones(self.resources)
+        sizes = [float(np.sqrt(np.mean(self.total[group.projected] ** 2))) for group in self.groups]
+        for group, size in zip(self.groups, sizes, strict=True):
+            if size > 0 and sizes[0] > 0:
+                unit[group.projected] = size / sizes[0]
+        return unit
+
+    def rescaled(self, share: float) -> Evaluator:
+        """The same with all budgets multiplied."""
+        return Evaluator(self.template.rescaled(share), self.grids, self.functionals, self._extra)
+
+    @cached_property
+    def neighbours(self) -> list[tuple[Any, FloatArray] | None]:
+        """For each family order and places of its grid points on a single axis; None in several dimensions."""
+        found: list[tuple[Any, FloatArray] | None] = []
+        for points in self.points:
+            if points.shape[1] > 1 or len(points) < 2:
+                found.append(None)
+                continue
+            order = np.argsort(points[:, 0], kind="stable")
+            found.append((order, points[order, 0]))
+        return found
+
+    @cached_property
+    def neighbour_lists(self) -> list[tuple[list[int], list[float]] | None]:
+        """The same as plain lists, in which a single place is found faster."""
+        return [look if look is None else (look[0].tolist(), look[1].tolist()) for look in self.neighbours]
+
+    def idle_objection(self, arrivals: Arrivals) -> str | None:
+        """Whether the functions of the decision use something at zero, or its own rows forbid zero."""
+        template = self.template
+        some = arrivals if template.linear else arrivals.part(slice(0, 200))
+        for row in template.own_rows:
+            coefficients, constant = template.numbers(row.terms, some)
+            nothing = np.zeros((len(some), len(template.decisions)))
+            value = (template.values(some, nothing) * coefficients).sum(axis=1) + constant
+            if np.any(value > 1e-12) or (row.equality and np.any(np.abs(value) > 1e-12)):
+                return f"0 does not satisfy the stage's own row '{row.name}'"
+        if template.linear:
+            return "an arrival uses something even if nothing is decided for it" if self.has_fixed else None
+        if any(isinstance(value, np.ndarray) and np.isnan(value).any() for value in some.values):
+            return "the model's own arrivals have no values, so it is not known whether deciding nothing uses nothing"
+        some = arrivals.part(slice(0, 20))
+        batch = self._evaluate(some, True)
+        zero = np.zeros((len(some), len(template.decisions)))
+        use = np.abs(np.nan_to_num(self.used(batch, zero, POINTS), nan=np.inf))
+        size = np.abs(self.point_total) + np.abs(batch.point_fixed).max(initial=0.0)
+        if np.any(use > 1e-9 * np.where(size > 0, size, 1.0)):
+            return "an arrival uses something even if nothing is decided for it"
+        return None
+
+    def labels(self) -> list[str]:
+        """A name for each projected resource."""
+        names = []
+        for group in self.groups:
+            if group.family is None:
+                names.append(group.name)
+            else:
+                names += [f"{group.name}: {label}" for label in self.functionals[group.family].labels]
+        return names
+
+    # -- arrivals --------------------------------------------------------------------------------------
+
+    @cached_property
+    def block(self) -> int:
+        """How many arrivals are evaluated at a time."""
+        width = max(1, len(self.template.functions) * max((len(points) for points in self.points), default=1))
+        return max(16, _BLOCK // width)
+
+    def batch(self, arrivals: Arrivals, keep_points: bool = True) -> Batch:
+        """Evaluate and project arrivals; without ``keep_points`` block by block, in bounded memory."""
+        if keep_points and len(arrivals) == 1 and self._single_kernel is not None:
+            found = self._evaluate_one(arrivals)
+            if found is not None:
+                return found
+        if keep_points or len(arrivals) <= self.block:
+            return self._evaluate(arrivals, keep_points)
+        parts = [
+            self._evaluate(arrivals.part(slice(start, start + self.block)), False)
+            for start in range(0, len(arrivals), self.block)
+        ]
+        return joined(parts, arrivals)
+
+    @cached_property
+    def _single_kernel(self) -> Term | None:
+        """The one formula of the commonest programs: one linear decision in a fixed box, one row; else None."""
+        template = self.template
+        plain = self._simple and not self.has_fixed and template.linear and not template.own_rows
+        plain = plain and isinstance(self._phi[0], np.ndarray)
+        if not plain or len(template.decisions) > 1 or self._same_bounds is None or len(template.families[0].terms) > 1:
+            return None
+        return template.families[0].terms[0]
+
+    @cached_property
+    def _nothing(self) -> tuple[FloatArray, ...]:
+        """Empty arrays of single arrivals: own rows and their constants, fixed use of both kinds of resources."""
+        sizes = ((1, 0, 1), (1, 0), (0, self.resources), (0, self.point_resources))
+        return tuple(np.zeros(size) for size in sizes)
+
+    @cached_property
+    def _coordinates(self) -> list[FloatArray]:
+        return [self.points[0][None, :, axis] for axis in range(self.points[0].shape[1])]
+
+    def _evaluate_one(self, arrivals: Arrivals) -> Batch | None:
+        """A single arrival of the commonest programs without detours; None where something is not finite."""
+        template, term = self.template, self._single_kernel
+        assert term is not None
+        assert self._same_bounds is not None
+        with np.errstate(all="ignore"):
+            rewards, earned = template.numbers(template.objective, arrivals)
+            values = np.asarray(term.values(arrivals, self._coordinates), dtype=float)
+            if values.shape != (1, len(self.points[0])):
+                return None
+            usage = values @ self._phi[0]
+            # What is not finite at any point is not finite against any test function.
+            if not math.isfinite(usage.item(0) + rewards.item() + earned.item()):
+                return None
+        if not template.maximize:
+            rewards, earned = -rewards, -earned
+        own, own_fixed, fixed, point_fixed = self._nothing
+        lower, upper = self._same_bounds
+        return Batch(
+            arrivals, rewards, earned, usage[:, None], fixed, lower, upper, own, own_fixed, values[:, None], point_fixed
+        )  # fmt: skip
+
+    def _evaluate(self, arrivals: Arrivals, keep_points: bool) -> Batch:
+        with np.errstate(all="ignore"):
+            return self._evaluate_quietly(arrivals, keep_points)
+
+    def _evaluate_quietly(self, arrivals: Arrivals, keep_points: bool) -> Batch:
+        template = self.template
+        count, functions = len(arrivals), len(template.functions)
+        rewards, earned = template.numbers(template.objective, arrivals)
+        if not template.maximize:
+            rewards, earned = -rewards, -earned
+        if not np.isfinite(rewards.sum() + earned.sum()):
+            self._refuse_infinite_reward(rewards, earned, arrivals)
+        lower, upper = self._bounds(arrivals)
+        own, own_fixed = np.zeros((count, len(template.own_rows), functions)), np.zeros((count, len(template.own_rows)))
+        for number, row in enumerate(template.own_rows):
+            own[:, number], own_fixed[:, number] = template.numbers(row.terms, arrivals)
+        uses = [
+            template.on_points(family, arrivals, points)
+            for family, points in zip(template.families, self.points, strict=True)
+        ]
+        if self._simple and not self.has_fixed:
+            values = uses[0][0]
+            usage = (values.reshape(count * functions, -1) @ self._phi[0]).reshape(count, functions, -1)
+            nothing, no_points = np.empty((0, self.resources)), np.empty((0, self.point_resources))
+            return Batch(
+                arrivals, rewards, earned, usage, nothing, lower, upper, own, own_fixed,
+                values if keep_points else None, no_points,
+            )  # fmt: skip
+        usage, points, fixed, point_fixed = self._assemble(arrivals, uses)
+        return Batch(
+            arrivals, rewards, earned, usage / self.unit, fixed / self.unit, lower, upper, own, own_fixed,
+            points if keep_points else None, point_fixed,
+        )  # fmt: skip
+
+    def _bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        """Bounds (B, n) of the decisions, whole ones for integers."""
+        if self._same_bounds is not None:
+            lower, upper = self._same_bounds
+            if len(arrivals) == 1:
+                return lower, upper
+            return np.repeat(lower, len(arrivals), axis=0), np.repeat(upper, len(arrivals), axis=0)
+        return self._find_bounds(arrivals)
+
+    @cached_property
+    def _same_bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """The bounds where no data change them."""
+        sides = (*self.template.lower, *self.template.upper)
+        if any(term.slots for terms in sides if terms is not None for term in terms):
+            return None
+        return self._find_bounds(Arrivals((), pd.RangeIndex(1)))
+
+    @cached_property
+    def bounded_box(self) -> bool:
+        """Whether all decisions have finite bounds that no data change."""
+        same = self._same_bounds
+        return same is not None and bool(np.all(np.isfinite(same)))
+
+    def _find_bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        template = self.template
+        lower = template.limits(template.lower, -np.inf, arrivals)
+        upper = template.limits(template.upper, np.inf, arrivals)
+        if template.integer.any():
+            lower = np.where(template.integer, np.ceil(lower - 1e-9), lower)
+            upper = np.where(template.integer, np.floor(upper + 1e-9), upper)
+        if template.options:
+            upper = np.minimum(upper, 1.0)
+        bad = ~(lower <= upper)
+        if bad.any():
+            arrival, decision = np.argwhere(bad)[0]
+            raise DataError(
+                f"Variable '{template.decisions[decision]}': for the arrival {arrivals.name(arrival)!r} its bounds "
+                f"are [{lower[arrival, decision]:g}, {upper[arrival, decision]:g}], which hold no number."
+            )
+        return lower, upper
+
+    def _refuse_infinite_reward(self, rewards: FloatArray, earned: FloatArray, arrivals: Arrivals) -> None:
+        bad = ~(np.isfinite(rewards).all(axis=1) & np.isfinite(earned))
+        if bad.any():
+            raise DataError(
+                f"Objective: a coefficient for the arrival {arrivals.name(int(np.argmax(bad)))!r} is not a finite "
+                "number; keep the objective finite for its data."
+            )
+
+    def _assemble(
+        self, arrivals: Arrivals, uses: list[tuple[FloatArray, FloatArray | None]]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Put the resources of several rows side by side."""
+        count, functions = len(arrivals), len(self.template.functions)
+        usage, points = np.zeros((count, functions, self.resources)), np.zeros((count, functions, self.point_resources))
+        fixed, point_fixed = np.zeros((count, self.resources)), np.zeros((count, self.point_resources))
+        rows = {row.name: self.template.numbers(row.terms, arrivals) for row in self.template.rows}
+        for group in self.groups:
+            if group.family is None:
+                values, constant = rows[group.name]
+                usage[:, :, group.projected] = points[:, :, group.points] = group.sign * values[:, :, None]
+                fixed[:, group.projected] = point_fixed[:, group.points] = group.sign * constant[:, None]
+                continue
+            values, constants = uses[group.family]
+            phi = self._phi[group.family]
+            points[:, :, group.points] = group.sign * values
+            projected = (values.reshape(count * functions, -1) @ phi).reshape(count, functions, -1)
+            usage[:, :, group.projected] = group.sign * projected
+            if constants is not None:
+                point_fixed[:, group.points] = group.sign * constants
+                fixed[:, group.projected] = group.sign * (constants @ phi)
+        if not self.has_fixed:
+            fixed, point_fixed = fixed[:0], point_fixed[:0]
+        return usage, points, fixed, point_fixed
+
+    # -- use of a decision --------------------------------------------------------------------------------
+
+    def used(self, batch: Batch, x: FloatArray, which: str = PROJECTED) -> FloatArray:
+        """Use (B, R or M) of the resources by decisions x (B, n)."""
+        usage, fixed = batch.view(which)
+        values = self.template.values(batch.arrivals, x)
+        result = np.einsum("bk,bkr->br", values, usage)
+        if len(fixed):
+            result = result + fixed
+        for group in self.groups:
+            if group.family is not None and self.template.families[group.family].mixed:
+                mixed = group.sign * self.mixed_use(batch.arrivals, x, group.family, self.points[group.family])
+                if which == POINTS:
+                    result[:, group.points] += mixed
+                else:
+                    result[:, group.projected] += mixed @ self._phi[group.family] / self.unit[group.projected]
+        return result
+
+    def own_excess(self, batch: Batch, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By how much decisions x (B, n) break the stages' own rows (B, rows), and the size of those rows' terms."""
+        values = self.template.values(batch.arrivals, x)
+        activity = np.einsum("brk,bk->br", batch.own, values) + batch.own_fixed
+        size = np.einsum("brk,bk->br", np.abs(batch.own), np.abs(values)) + np.abs(batch.own_fixed)
+        return np.where([row.equality for row in self.template.own_rows], np.abs(activity), activity), size
+
+    def mixed_use(self, arrivals: Arrivals, x: FloatArray, family: int, points: FloatArray) -> FloatArray:
+        """What terms that mix index and decision use at points (B, M)."""
+        coordinates = [points[None, :, axis] for axis in range(points.shape[1])]
+        coordinates += [x[:, j][:, None] for j in range(x.shape[1])]
+        result = np.zeros((len(arrivals), len(points)))
+        for term in self.template.families[family].mixed:
+            slots: list[Any] = []
+            for slot in term.slots:
+                value = arrivals.values[slot] if isinstance(slot, int) else slot
+                slots.append(value[:, None] if isinstance(value, np.ndarray) else value)
+            with np.errstate(all="ignore"):
+                result += term.kernel(slots, coordinates)
+        return result
+
+    def phi(self, family: int) -> Any:
+        """A family's test functions at its points, quadrature weights included (M, q)."""
+        return self._phi[family]
+
+    def project(self, values: FloatArray, family: int) -> FloatArray:
+        """A function given at a family's grid points, against its test functions."""
+        return np.asarray(self._phi[family].T @ values).ravel()
+
+    def density(self, dual: FloatArray, which: str, family: int) -> FloatArray:
+        """The price on a family's grid points that a dual stands for, signs included."""
+        result = np.zeros(len(self.points[family]))
+        for group in self.groups:
+            if group.family == family:
+                if which == POINTS:
+                    result += group.sign * dual[group.points]
+                else:
+                    own = dual[group.projected] / self.unit[group.projected]
+                    result += group.sign * np.asarray(self._phi[family] @ own).ravel()
+        return result
+
+    def reach(self, batch: Batch) -> FloatArray:
+        """How far each function of the decision can go (B, K)."""
+        low, high = batch.lower, batch.upper
+        span = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+        if self.template.linear:
+            return span
+        start = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, 0.0))
+        with np.errstate(all="ignore"):
+            first, last = (self.template.values(batch.arrivals, each) for each in (start, start + span))
+            size = np.abs(last - first)
+        return np.where(np.isfinite(size), size, 1.0)
+
+    def reward(self, batch: Batch, x: FloatArray) -> FloatArray:
+        """What decisions x earn (B,), in the model's own sense."""
+        values = self.template.values(batch.arrivals, x)
+        if values.shape[1] == 1:
+            total = (values * batch.rewards)[:, 0] + batch.earned
+        else:
+            total = (values * batch.rewards).sum(axis=1) + batch.earned
+        return total if self.template.maximize else -total
+
+    def at_points(self, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray) -> FloatArray:
+        """Total use of a family by all arrivals at any points, for audits; block by block."""
+        return self.all_at_points(family, arrivals, [x], points)[0]
+
+    def all_at_points(
+        self, family: StageFamily, arrivals: Arrivals, decisions: Sequence[FloatArray], points: FloatArray
+    ) -> FloatArray:
+        """Total use (S, M) of a family at any points by the same arrivals under S ways to decide them."""
+        total = np.zeros((len(decisions), len(points)))
+        values = np.stack([self.template.values(arrivals, x) for x in decisions])
+        number = self.template.families.index(family)
+        step = max(1, _BLOCK // max(1, len(points) * values.shape[2]))
+        for start in range(0, len(arrivals), step):
+            at = slice(start, start + step)
+            some = arrivals.part(at)
+            use, constants = self.template.on_points(family, some, points)
+            total += values[:, at].reshape(len(values), -1) @ use.reshape(-1, len(points))
+            if constants is not None:
+                total += constants.sum(axis=0)
+            if family.mixed:
+                total += [self.mixed_use(some, x[at], number, points).sum(axis=0) for x in decisions]
+        return total
+
+
+def _all_points(functionals: Functionals, grid: GridPoints, extra: FloatArray) -> FloatArray:
+    """Points of the test functions, then those of the grid and the extra ones that are not among them."""
+    parts = [functionals.points]
+    if functionals.points is not grid.points:
+        known = {tuple(point) for point in functionals.points.tolist()}
+        extra = np.concatenate([grid.points, extra])
+        extra = extra[[tuple(point) not in known for point in extra.tolist()]]
+    if len(extra):
+        parts.append(extra)
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _padded(matrix: Any, points: int, mass: float) -> Any:
+    """Phi with weights that sum to 1, and rows of zeros for points that only guards look at."""
+    dense = matrix.shape[1] * points <= _DENSE
+    if dense and not isinstance(matrix, np.ndarray):
+        matrix = matrix.toarray()
+    if isinstance(matrix, np.ndarray):
+        result = np.zeros((points, matrix.shape[1]))
+        result[: len(matrix)] = matrix / mass
+        return result
+    padded = (matrix / mass).tocsr()
+    padded.resize((points, matrix.shape[1]))
+    return padded
+
+
+def lay_out(template: StageTemplate, grid: Any, basis: Any) -> Evaluator:
+    """Lay grids and test functions on a template's rows: one value for all, or {component: value}."""
+    names = [FamilyName(family.name, family.component) for family in template.families]
+    domains = [family.domain for family in template.families]
+    grids = lay_grids(names, domains, grid)
+    functionals = lay_bases(names, grids, basis)
+    extra = [
+        np.empty((0, domain.dimension))
+        if each is not None and isinstance(as_grid(each), Points)
+        else _ends(domain, laid.points)
+        for each, domain, laid in zip(by_family(grid, names, "grid"), domains, grids, strict=True)
+    ]
+    return Evaluator(template, grids, functionals, extra)
+
+
+def _ends(domain: Domain, points: FloatArray) -> FloatArray:
+    """Corners of a box that a grid leaves out, for guards and reports to look at."""
+    if domain.dimension > 3:
+        return np.empty((0, domain.dimension))
+    corners = tensor_points([np.array([low, high]) for low, high in zip(domain.lower, domain.upper, strict=True)])
+    corners = corners[domain.contains(corners)]
+    known = {tuple(point) for point in points.tolist()}
+    return corners[[tuple(corner) not in known for corner in corners.tolist()]].reshape(-1, domain.dimension)

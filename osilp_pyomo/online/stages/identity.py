@@ -1,0 +1,120 @@
+"""Which problem a run or an optimum is of: its arrivals, by what their data add up to, and the limits that they share.
+
+A regret compares a run with an optimum, and means nothing where they are of different problems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.template import Arrivals
+
+# Data read from a file in single precision are still the same, and so are sums in another order.
+_SAME = 1e-6
+_OTHER_DATA = "one of as many arrivals as the run met, but with other data"
+# What rounding leaves of a coefficient that is zero, relative to the largest.
+_NOTHING = 1e-12
+_OTHER_NUMBERS = "one with other numbers in its objective than the arrivals of the run"
+# More columns than these are mixed at random into so many.
+_COLUMNS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """What tells one problem from another; ``scales`` and ``moments`` are None where only the count is known.
+
+    ``moments`` are the sums of products of any two columns of the data, each divided by its largest entry in
+    ``scales``, with a column of ones: they do not depend on the order of the arrivals, but on which numbers belong to
+    the same one. ``limits`` are right-hand sides at a few points, ``formulas`` the rest of the model as texts.
+    """
+
+    count: int
+    formulas: tuple[str, ...]
+    limits: FloatArray
+    scales: FloatArray | None = None
+    moments: FloatArray | None = None
+
+    def difference(self, other: Identity) -> str | None:
+        """In which way another problem is not this one, as far as both tell; None if it is the same."""
+        if self.formulas != other.formulas:
+            return "one with other formulas or bounds than those of the run"
+        if self.count != other.count:
+            return f"one of {other.count} arrivals, and the run met {self.count}"
+        if self.limits.shape != other.limits.shape or not _alike(self.limits, other.limits):
+            return "one with other limits than those of the run"
+        if self.scales is None or other.scales is None or self.moments is None or other.moments is None:
+            return None
+        if self.scales.shape != other.scales.shape or not _alike(self.scales, other.scales):
+            return _OTHER_DATA
+        apart = np.abs(self.moments - other.moments)
+        return _OTHER_DATA if np.any(apart > _SAME * self.count) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelIdentity:
+    """What a model that was solved offline has in common with a run on its arrivals: the numbers of its objective."""
+
+    costs: FloatArray
+
+    @classmethod
+    def of(cls, costs: FloatArray) -> ModelIdentity:
+        """From coefficients in any order; variables that earn nothing do not count."""
+        return cls(np.sort(costs[np.abs(costs) > _NOTHING * np.abs(costs).max(initial=0.0)]))
+
+    def difference(self, other: ModelIdentity) -> str | None:
+        """In which way another model is not this one, as far as both tell; None if it may be the same."""
+        if len(self.costs) != len(other.costs):
+            return f"one whose objective has {len(other.costs)} coefficients, and that of the run {len(self.costs)}"
+        size = float(np.abs(self.costs).max(initial=0.0))
+        return None if np.allclose(self.costs, other.costs, rtol=_SAME, atol=_SAME * size) else _OTHER_NUMBERS
+
+
+def identity_of(evaluator: Evaluator, arrivals: Arrivals | int) -> Identity:
+    """The identity of a problem, from its arrivals or from how many there are."""
+    template = evaluator.template
+    formulas = tuple(f"{name}: {text}" for name, text in sorted(template.texts.items()) if " limit " not in name)
+    known = (("maximize" if template.maximize else "minimize", *formulas), _limits(evaluator))
+    if isinstance(arrivals, int):
+        return Identity(arrivals, *known)
+    columns: list[FloatArray] = []
+    for value in arrivals.values:
+        columns += value.sums() if isinstance(value, CurveStack) else [value]
+    data = np.array(columns, dtype=float).T if columns else np.zeros((len(arrivals), 0))
+    scales = np.abs(data).max(axis=0, initial=0.0)
+    data = data / np.where(scales > 0, scales, 1.0)
+    if data.shape[1] > _COLUMNS:
+        mixing = np.random.default_rng(0).normal(size=(data.shape[1], _COLUMNS)) / np.sqrt(data.shape[1])
+        data = data @ mixing
+    data = np.column_stack([np.ones(len(data)), data])
+    # A product this thin is slower in several threads.
+    with threadpool_limits(1, user_api="blas"):
+        return Identity(len(arrivals), *known, scales, data.T @ data)
+
+
+def _limits(evaluator: Evaluator) -> FloatArray:
+    """Right-hand sides of all rows, semi-infinite ones at a few points that no grid changes."""
+    found = []
+    for group in evaluator.groups:
+        if group.family is None:
+            found.append(evaluator.total[group.projected] * evaluator.unit[group.projected])
+        else:
+            found.append(evaluator.limit(group, _some_points(evaluator.template.families[group.family].domain)))
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _some_points(domain: Domain) -> FloatArray:
+    if domain.body is not None:
+        return domain.body.cloud(3, seed=0)
+    share = np.array([[0.31], [0.5], [0.77]])
+    return domain.lower + share * (domain.upper - domain.lower)
+
+
+def _alike(one: FloatArray, other: FloatArray) -> bool:
+    return bool(np.allclose(one, other, rtol=_SAME, atol=0.0, equal_nan=True))

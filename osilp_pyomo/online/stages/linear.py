@@ -1,0 +1,246 @@
+"""The problem of one stage: x = argmax over X of sum_k weights_k h_k(x), the weights being f_k - w'C_k.
+
+A solver is chosen by what the expressions are. Each solves many stages at once (``best``), and one stage within what
+remains of guarded resources (``fit``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import scaling_for
+from osilp_pyomo.online.kernels.linear import OVERRUN, TIE_SHARE, USED_UP
+from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.template import StageTemplate
+
+# Guarded rows that join the problem of a stage in one round, and rounds.
+_ROWS_A_ROUND, _ROUNDS = 50, 40
+# What a guarded row may be overrun by, as a share of its whole budget.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Guarded resources of one stage: use must stay below ``left``; rows that are overrun already do not count.
+
+    ``usage`` (K, N) holds the coefficients of the functions, ``fixed`` (N,) what no decision changes; ``used`` maps a
+    decision to its whole use.
+    """
+
+    usage: FloatArray
+    fixed: FloatArray
+    left: FloatArray
+    slack: FloatArray
+    used: Callable[[FloatArray], FloatArray]
+
+    def excess(self, x: FloatArray) -> FloatArray:
+        """By how much a decision overruns each row that counts."""
+        use = self.used(x)
+        counts = (self.left >= -OVERRUN * self.slack) & (use > self.slack)
+        return np.where(counts, use - self.left - self.slack, -1.0)
+
+    @property
+    def spare(self) -> FloatArray:
+        """What is left for the decision; nothing where only rounding is left."""
+        return np.where(self.left > USED_UP * self.slack, self.left, 0.0) - self.fixed
+
+    def used_up(self, x: FloatArray) -> bool:
+        """Whether a row that a decision overruns has nothing left worth dividing."""
+        return bool(np.any((self.excess(x) > 0) & (self.left <= USED_UP * self.slack)))
+
+    def fits(self, x: FloatArray) -> bool:
+        """Whether a decision fits."""
+        return not np.any(self.excess(x) > 0)
+
+
+# Prices of terms that mix index and decision: for each family its number, points, and the price that sits on them.
+Densities = Sequence[tuple[int, tuple[FloatArray, FloatArray]]]
+
+
+class StageSolver(ABC):
+    """What every stage solver can do."""
+
+    name: str
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.template: StageTemplate = evaluator.template
+
+    def on(self, evaluator: Evaluator) -> StageSolver:
+        """The same solver for stages with other budgets."""
+        return type(self)(evaluator)
+
+    @abstractmethod
+    def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
+        """The best decisions (B, n) for weights (B, K); ``densities`` price terms that mix index and decision."""
+
+    def fit(
+        self,
+        batch: Batch,
+        weights: FloatArray,
+        densities: Densities,
+        wanted: FloatArray,
+        room: Room,
+        null: FloatArray,
+    ) -> FloatArray:
+        """A decision of a single arrival that fits; from null towards what is wanted as far as it goes.
+
+        Use is convex, so that what fits is an interval, and for one variable its end is the best that fits.
+        """
+        if not room.fits(null) or room.used_up(wanted):
+            return null
+        low, high = 0.0, 1.0
+        room = replace(room, left=room.left - room.slack)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if room.fits(null + middle * (wanted - null)):
+                low = middle
+            else:
+                high = middle
+        found = null + low * (wanted - null)
+        if self.template.integer.any():
+            rounded = np.where(self.template.integer, null + np.fix(found - null + 1e-9), found)
+            return rounded if room.fits(rounded) and self._in_own_rows(batch, rounded) else null
+        return found
+
+    def _in_own_rows(self, batch: Batch, x: FloatArray) -> bool:
+        values = self.template.values(batch.arrivals, x[None])[0]
+        activity = batch.own[0] @ values + batch.own_fixed[0]
+        size = np.abs(batch.own[0]) @ np.abs(values) + np.abs(batch.own_fixed[0]) + 1e-12
+        for row, value, scale in zip(self.template.own_rows, activity, size, strict=True):
+            if value > 1e-9 * scale or (row.equality and value < -1e-9 * scale):
+                return False
+        return True
+
+
+class _LinearFit(StageSolver):
+    """What linear stages have in common: a decision that does not fit is solved for anew, as an LP or MILP."""
+
+    def fit(
+        self,
+        batch: Batch,
+        weights: FloatArray,
+        densities: Densities,
+        wanted: FloatArray,
+        room: Room,
+        null: FloatArray,
+    ) -> FloatArray:
+        return _fit_linear(self.template, batch, weights, wanted, room, null)
+
+
+class LinearStage(_LinearFit):
+    """A linear stage with rows of its own: an LP or MILP by HiGHS for each arrival."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        super().__init__(evaluator)
+        self.name = "HiGHS MILP" if self.template.integer.any() else "HiGHS LP"
+
+    def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
+        nothing = np.zeros((len(self.template.functions), 0))
+        return np.stack(
+            [self._solve(batch.part(slice(b, b + 1)), weights[b], nothing, np.zeros(0)) for b in range(len(batch))]
+        )
+
+    def _solve(self, one: Batch, weights: FloatArray, usage: FloatArray, left: FloatArray) -> FloatArray:
+        found = _linear(self.template, one, weights, usage, left)
+        if found is None:
+            raise _no_decision(one, "it has no solution")
+        return found
+
+
+class BoxStage(_LinearFit):
+    """A linear stage over a box: each variable at its bound by the sign of its priced value."""
+
+    name = "closed form: a box"
+
+    def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
+        rest = np.clip(0.0, batch.lower, batch.upper)
+        size = np.abs(batch.rewards) + np.abs(batch.rewards - weights)
+        tie = np.abs(weights) <= TIE_SHARE * size
+        chosen = np.where(weights > 0, batch.upper, batch.lower)
+        result = np.where(tie, rest, chosen)
+        if not np.all(np.isfinite(result)):
+            raise _no_decision(batch, "it is unbounded: a decision that earns more than it costs has no bound")
+        return result
+
+
+class OptionsStage(BoxStage):
+    """At most one of several options, each with its own reward and use."""
+
+    name = "closed form: one of several options"
+
+    def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
+        size = np.abs(batch.rewards) + np.abs(batch.rewards - weights)
+        worth = np.where(weights > TIE_SHARE * size, weights, 0.0)
+        result = np.zeros_like(worth)
+        chosen = np.argmax(worth, axis=1)
+        rows = np.arange(len(batch))
+        result[rows, chosen] = (worth[rows, chosen] > 0).astype(float)
+        return result
+
+
+def _fit_linear(
+    template: StageTemplate, one: Batch, weights: FloatArray, wanted: FloatArray, room: Room, null: FloatArray
+) -> FloatArray:
+    """The stage's LP or MILP with guarded rows added where they are overrun."""
+    x, rows = wanted, np.zeros(len(room.left), dtype=bool)
+    for _ in range(_ROUNDS):
+        excess = room.excess(x)
+        worst = np.argsort(-excess)[:_ROWS_A_ROUND]
+        worst = worst[(excess[worst] > 0) & ~rows[worst]]
+        if not len(worst):
+            return x if room.fits(x) else null
+        rows[worst] = True
+        found = _linear(
+            template,
+            one,
+            weights,
+            room.usage[:, rows],
+            room.spare[rows],
+        )
+        if found is None:
+            return null
+        x = found
+    return null
+
+
+def _linear(
+    template: StageTemplate, one: Batch, weights: FloatArray, usage: FloatArray, left: FloatArray
+) -> FloatArray | None:
+    own = one.own[0]
+    limits = -one.own_fixed[0]
+    equality = np.array([row.equality for row in template.own_rows], dtype=bool)
+    matrix = np.concatenate([own, usage.T])
+    upper = np.concatenate([limits, left])
+    lower = np.concatenate([np.where(equality, limits, -np.inf), np.full(len(left), -np.inf)])
+    lp = FiniteLP(
+        True, weights, 0.0, one.lower[0], one.upper[0], template.integer, sparse.csr_array(matrix), lower, upper,
+        [str(label) for label in template.decisions], [""] * len(matrix),
+    )  # fmt: skip
+    # What a stage decides may be measured in billionths, and HiGHS' tolerances are absolute.
+    scaling = scaling_for(lp, [])
+    model = HighsModel(lp, scaling)
+    found = model.solve()
+    if found.x is None and model.dropped:
+        # A coefficient that HiGHS took for rounding may be what bounds it, or allows an answer.
+        found = HighsModel(lp, scaling, keep_tiny=True).solve()
+    if found.status == "unbounded":
+        raise _no_decision(one, "it is unbounded: a decision that earns more than it costs has no bound")
+    if found.x is None:
+        return None
+    return np.clip(found.x, one.lower[0], one.upper[0])
+
+
+def _no_decision(batch: Batch, why: str) -> Exception:
+    name = batch.arrivals.name(0) if len(batch) == 1 else "one of them"
+    return DataError(f"The stage problem of the arrival {name!r} cannot be solved: {why}; give its decisions bounds.")

@@ -12,7 +12,7 @@ from figures import Figure, growth, peak_memory, seconds, shown, timed
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.tracing import trace_model
+from osilp_pyomo.model.trace import trace_model
 
 
 def build(columns, seed=7):

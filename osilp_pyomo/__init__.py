@@ -8,10 +8,11 @@ compiled into a controller that meets arrivals one by one and decides at once.
 from osilp_pyomo import displays, dro, errors, plugins, scenario, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.api import compile_online, solve
-from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
 from osilp_pyomo.index.cells import Cells
 from osilp_pyomo.index.grids import Chebyshev, Extremes, GaussLegendre, Midpoint, Points, Random, Sobol
+from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.policies import (
@@ -27,7 +28,6 @@ from osilp_pyomo.online.policies import (
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.resume import load_controller
-from osilp_pyomo.profiles import Profile
 from osilp_pyomo.row_values import evaluate_rows, plot_rows
 from osilp_pyomo.studies import Study, StudyInterrupted, compare, load_study
 

@@ -13,6 +13,9 @@ import pyomo.environ as pyo
 from osilp_pyomo._progress import IterationReporter
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.lp.models import AUTO, DUAL, check_solver
+from osilp_pyomo.model.pyomo_stage import PyomoStage
+from osilp_pyomo.model.stages import read_stages
+from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.assemble import result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import solve_by
@@ -23,9 +26,6 @@ from osilp_pyomo.online.stages.concavity import check_curvature
 from osilp_pyomo.online.stages.evaluator import lay_out
 from osilp_pyomo.online.stages.identity import ModelIdentity
 from osilp_pyomo.online.stages.intake import whole_number
-from osilp_pyomo.pyomo_stage import PyomoStage
-from osilp_pyomo.stages import read_stages
-from osilp_pyomo.tracing import active_objective, refuse_no_model, trace_model
 
 METHODS = ("exchange", "counterpart", "discretized", "projected")
 

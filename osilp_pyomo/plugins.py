@@ -27,12 +27,12 @@ from pyomo.opt import SolverFactory
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._version import __version__
 from osilp_pyomo.api import solve
-from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.trace import TracedModel, trace_model
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.projection import project
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.tracing import TracedModel, trace_model
 
 __all__ = ["Discretize", "OsilpResults", "OsilpSolver", "Project"]
 

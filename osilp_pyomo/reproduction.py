@@ -23,13 +23,13 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._pools import processes
 from osilp_pyomo._progress import bar
 from osilp_pyomo.api import compile_online
-from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.index.bases import RBF
+from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.online.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
-from osilp_pyomo.profiles import Profile
 from osilp_pyomo.studies import Study, compare
 from osilp_pyomo.trials import FRAMES
 

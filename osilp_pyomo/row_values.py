@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.components import semi_infinite_families
 from osilp_pyomo.errors import DataError, GridError, OptionError
 from osilp_pyomo.index.choose import by_family, default_grid, lay_grids, names_of
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
+from osilp_pyomo.model.constraint import semi_infinite_families
+from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.row_displays import RowsDisplay
-from osilp_pyomo.tracing import TracedModel, refuse_no_model, trace_families
 
 # Points along an interval, its ends among them, and along each side of a plane.
 _ALONG, _ASIDE = 801, 100

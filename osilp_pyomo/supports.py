@@ -11,10 +11,9 @@ import pyomo.environ as pyo
 from pyomo.contrib.pyros.uncertainty_sets import IntersectionSet
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.components import SemiInfiniteConstraint
 from osilp_pyomo.errors import DeclarationError, OptionError
-from osilp_pyomo.sets import Vector, is_continuous, some_number
-from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
+from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.sets import Vector, body_of, is_continuous, is_uncertainty_set, some_number
 
 
 class Support:

@@ -23,7 +23,7 @@ from scipy.optimize import linprog
 from osilp_pyomo import errors
 from osilp_pyomo.index.convex_sets import BudgetBody, EllipsoidBody, ScenarioBody
 from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
-from osilp_pyomo.uncertainty import body_of
+from osilp_pyomo.model.sets import body_of
 
 seeds = st.integers(0, 10**6)
 

@@ -15,7 +15,7 @@ from pyomo.dae import ContinuousSet
 from scipy.optimize import linprog
 
 import osilp_pyomo as osilp
-from osilp_pyomo.tracing import trace_model
+from osilp_pyomo.model.trace import trace_model
 
 # Of one, fractions satisfy all rows.
 INFEASIBLE = [

@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import CurvatureError
-from osilp_pyomo.expressions import CannotCompileError, shape_of
 from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX, Shape, by_rules
 from osilp_pyomo.index.derivatives import _UNARY, JetWriter, function_text, made, slot_texts
 from osilp_pyomo.index.formula import compiled, source_of
+from osilp_pyomo.model.formulas import CannotCompileError, shape_of
 
 WIDTH = 0.15
 Formula = Callable[..., Any]

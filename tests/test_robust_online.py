@@ -9,7 +9,7 @@ from pyomo.contrib.pyros import AxisAlignedEllipsoidalSet, BoxSet, CardinalitySe
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.uncertainty import body_of
+from osilp_pyomo.model.sets import body_of
 
 FACTORS = 3
 SETS = {

@@ -13,7 +13,7 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
-from osilp_pyomo.tracing import trace_model
+from osilp_pyomo.model.trace import trace_model
 
 
 def model():

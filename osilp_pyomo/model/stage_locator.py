@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from pyomo.core.base.set import SetData
 
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.sets import is_continuous
+from osilp_pyomo.model.sets import is_continuous
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,18 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.visitor import identify_variables
 
-from osilp_pyomo.agreement import refuse_other_trace
-from osilp_pyomo.components import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.expressions import CannotCompileError, group_terms, shape_of
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import compiled, source_of
-from osilp_pyomo.indices import domain_of
-from osilp_pyomo.linear import leaves, number_of, short_text
-from osilp_pyomo.membership import Membership
+from osilp_pyomo.model.agreement import refuse_other_trace
+from osilp_pyomo.model.columns import domain_of
+from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.model.formulas import CannotCompileError, group_terms, shape_of
+from osilp_pyomo.model.linear import leaves, number_of, reads_as_lower, short_text
+from osilp_pyomo.model.stage_data import StageData, literal_of
+from osilp_pyomo.model.stage_locator import Membership
+from osilp_pyomo.model.stage_terms import Split, Splitter, curves_of
+from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_foreign_components, refuse_odd_domain
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.online.stages.template import (
     CONSTANT,
@@ -41,15 +44,6 @@ from osilp_pyomo.online.stages.template import (
     StageRow,
     StageTemplate,
     Term,
-)
-from osilp_pyomo.relations import reads_as_lower
-from osilp_pyomo.splitting import Split, Splitter, curves_of
-from osilp_pyomo.stage_data import StageData, literal_of
-from osilp_pyomo.tracing import (
-    active_objective,
-    ordinary_constraints,
-    refuse_foreign_components,
-    refuse_odd_domain,
 )
 
 

@@ -19,8 +19,8 @@ from pyomo.core.expr import relational_expr as relational
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import _FUNCTIONS, compiled, source_of
+from osilp_pyomo.model.profile import ProfileExpression
 from osilp_pyomo.offline.rows import TermGroup
-from osilp_pyomo.profiles import ProfileExpression
 
 
 class CannotCompileError(Exception):

@@ -13,17 +13,16 @@ from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.affine import AffineTrace, affine_trace
-from osilp_pyomo.columns import Columns
-from osilp_pyomo.components import SemiInfiniteConstraintData
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
-from osilp_pyomo.expressions import group_terms
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.linear import leaves, number_of
+from osilp_pyomo.model.affine import AffineTrace, affine_trace
+from osilp_pyomo.model.columns import Columns
+from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.formulas import group_terms
+from osilp_pyomo.model.linear import RelationTerms, leaves, number_of, take_apart
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import TracedRows
-from osilp_pyomo.relations import RelationTerms, take_apart
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.

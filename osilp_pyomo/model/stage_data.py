@@ -11,10 +11,10 @@ from pyomo.core.base.range import AnyRange, NumericRange
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.linear import number_of
-from osilp_pyomo.membership import Membership
+from osilp_pyomo.model.linear import number_of
+from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.model.stage_locator import Membership
 from osilp_pyomo.online.stages.template import ANYTHING, Allowed, CurveForm, Field, Interval, Label
-from osilp_pyomo.profiles import Profile
 
 
 class StageData:

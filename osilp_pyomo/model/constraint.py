@@ -29,11 +29,18 @@ from pyomo.core.base.var import Var
 from pyomo.core.expr.visitor import identify_components
 
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.affine import AffineTrace, affine_trace
 from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError
-from osilp_pyomo.relations import checked_relation, relation_text
-from osilp_pyomo.sets import Vector, VectorError, is_continuous, single_sets, some_number
-from osilp_pyomo.uncertainty import body_of, is_uncertainty_set
+from osilp_pyomo.model.affine import AffineTrace, affine_trace
+from osilp_pyomo.model.linear import checked_relation, relation_text
+from osilp_pyomo.model.sets import (
+    Vector,
+    VectorError,
+    body_of,
+    is_continuous,
+    is_uncertainty_set,
+    single_sets,
+    some_number,
+)
 
 # Where rules are tried with numbers, as shares of each coordinate's range.
 _TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)

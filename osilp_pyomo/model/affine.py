@@ -16,9 +16,8 @@ from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.linear import LinearTerms
+from osilp_pyomo.model.linear import LinearTerms, reads_as_lower
 from osilp_pyomo.offline.rows import AffineRows
-from osilp_pyomo.relations import reads_as_lower
 
 _MONOMIAL, _DATA_PRODUCT = numeric.MonomialTermExpression, numeric.NPV_ProductExpression
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
-from osilp_pyomo.studies import Study
+from osilp_pyomo.studies.compare import Study
 
 Entrants = Mapping[str, tuple[str, str]]
 

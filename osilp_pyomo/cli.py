@@ -24,7 +24,6 @@ from osilp_pyomo.api import METHODS, compile_online, solve
 from osilp_pyomo.called import BASES, GRIDS, POLICIES, made, with_own
 from osilp_pyomo.claims import all_claims
 from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
-from osilp_pyomo.drawing import can_draw
 from osilp_pyomo.errors import DataError, OptionError, OsilpError
 from osilp_pyomo.model_files import UNNAMED, load_module, model_of
 from osilp_pyomo.offline.results import FamilyMap, Result
@@ -33,8 +32,9 @@ from osilp_pyomo.online.program import BUDGETS, OFFLINE
 from osilp_pyomo.online.stages.intake import whole_number
 from osilp_pyomo.paper_page import claims_table, write_paper_page
 from osilp_pyomo.reproduction import experiments, reproduce
-from osilp_pyomo.studies import Study, StudyInterrupted, compare
-from osilp_pyomo.trials import ORDERS
+from osilp_pyomo.studies.compare import Study, StudyInterrupted, compare
+from osilp_pyomo.studies.drawing import can_draw
+from osilp_pyomo.studies.trial import ORDERS
 
 DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED = 0, 1, 3, 130
 

@@ -17,7 +17,7 @@ from osilp_pyomo.index.grids import Midpoint
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.policies import AccelerateThenRefine, MirrorDescent
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.studies import Study, compare
+from osilp_pyomo.studies.compare import Study, compare
 
 
 def demo_model(arrivals: int = 1000, seed: int = 7) -> Any:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from osilp_pyomo._progress import tracked
 from osilp_pyomo.claims import Claim, all_claims
-from osilp_pyomo.drawing import svg_of
-from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, table
 from osilp_pyomo.reproduction import KINDS, Experiment, least_stage, paper_policies
-from osilp_pyomo.studies import Study
-from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay
+from osilp_pyomo.studies.compare import Study
+from osilp_pyomo.studies.drawing import svg_of
+from osilp_pyomo.studies.html import definitions, heading, page, paragraph, picture, table
+from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 
 _UNSTATED = (
     "The paper does not state the size of the finite support (here 100 columns, drawn anew in each trial), the "

@@ -30,8 +30,8 @@ from osilp_pyomo.online.policies import AccelerateThenRefine, Greedy, MirrorDesc
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
-from osilp_pyomo.studies import Study, compare
-from osilp_pyomo.trials import FRAMES
+from osilp_pyomo.studies.compare import Study, compare
+from osilp_pyomo.studies.trial import FRAMES
 
 ROWS, ARRIVALS = 2000, 5000
 SUPPORT = 100

@@ -9,9 +9,9 @@ import pytest
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
-from osilp_pyomo.displays import DISPLAYS, RegretDisplay
-from osilp_pyomo.drawing import styles, svg_of
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.studies.displays import DISPLAYS, RegretDisplay
+from osilp_pyomo.studies.drawing import styles, svg_of
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -33,10 +33,10 @@ from study_inputs import (
 import osilp_pyomo as osilp
 from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, ExecutorError, OptionError, SavedStateError
-from osilp_pyomo.measures import Measure, summarize
-from osilp_pyomo.plans import make_plan
-from osilp_pyomo.study_files import read_tables, write_tables, write_trial
-from osilp_pyomo.trials import FRAMES, Job
+from osilp_pyomo.studies.files import read_tables, write_tables, write_trial
+from osilp_pyomo.studies.measures import Measure, summarize
+from osilp_pyomo.studies.plan import make_plan
+from osilp_pyomo.studies.trial import FRAMES, Job
 
 HERE = Path(__file__).parent
 

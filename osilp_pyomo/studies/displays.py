@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.drawing import Display, legend, name_of, new_figure, styles
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.row_displays import RowsDisplay
-from osilp_pyomo.sweep_displays import OverrunDisplay, RegretDisplay
+from osilp_pyomo.studies.drawing import Display, legend, name_of, new_figure, styles
+from osilp_pyomo.studies.row_displays import RowsDisplay
+from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 
 __all__ = [
     "BracketDisplay",

@@ -15,15 +15,12 @@ from threadpoolctl import threadpool_limits
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._progress import bar
 from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.displays import study_figure
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
-from osilp_pyomo.executors import run_all
-from osilp_pyomo.measures import Measure, measures_for, summarize, written
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
-from osilp_pyomo.plans import make_plan, settings_of
-from osilp_pyomo.report import drawn_text, study_page
-from osilp_pyomo.study_files import (
+from osilp_pyomo.studies.displays import study_figure
+from osilp_pyomo.studies.executors import run_all
+from osilp_pyomo.studies.files import (
     Tables,
     check_file_format,
     jobs_of,
@@ -34,7 +31,10 @@ from osilp_pyomo.study_files import (
     write_tables,
     write_trial,
 )
-from osilp_pyomo.trials import FRAMES, Job, Records
+from osilp_pyomo.studies.measures import Measure, measures_for, summarize, written
+from osilp_pyomo.studies.plan import make_plan, settings_of
+from osilp_pyomo.studies.report import drawn_text, study_page
+from osilp_pyomo.studies.trial import FRAMES, Job, Records
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")

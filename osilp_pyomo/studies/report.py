@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from osilp_pyomo._progress import tracked
-from osilp_pyomo.displays import displays_of
-from osilp_pyomo.drawing import svg_of
-from osilp_pyomo.mathematics import model_mathml
 from osilp_pyomo.online.runs import BENCHMARKS
-from osilp_pyomo.pages import definitions, heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.studies.displays import displays_of
+from osilp_pyomo.studies.drawing import svg_of
+from osilp_pyomo.studies.html import definitions, heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.studies.mathml import model_mathml
 
 _GUARDS = {
     "pointwise": "no point of the grid that is within its limit is ever taken beyond it; a lower limit, which is not "

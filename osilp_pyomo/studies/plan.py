@@ -20,7 +20,7 @@ from osilp_pyomo.online.policies import Policy, described
 from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.online.stages.intake import whole_number
 from osilp_pyomo.online.stages.template import Arrivals
-from osilp_pyomo.trials import ORDERS, Entrant, Job, Plan
+from osilp_pyomo.studies.trial import ORDERS, Entrant, Job, Plan
 
 
 def make_plan(

@@ -17,7 +17,7 @@ import pandas as pd
 
 from osilp_pyomo._files import write_at_once
 from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
-from osilp_pyomo.trials import FRAMES, Job, Records
+from osilp_pyomo.studies.trial import FRAMES, Job, Records
 
 #: Raised when what is saved changes its meaning.
 FORMAT = 1

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from osilp_pyomo._pools import given, processes
 from osilp_pyomo.errors import ExecutorError, OptionError
-from osilp_pyomo.trials import Job, Plan, Records, run_trial
+from osilp_pyomo.studies.trial import Job, Plan, Records, run_trial
 
 
 def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) -> Iterator[tuple[Job, Records]]:

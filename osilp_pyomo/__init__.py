@@ -5,7 +5,7 @@ index, and solves it: exactly over the continuum, on a grid, or projected on tes
 compiled into a controller that meets arrivals one by one and decides at once.
 """
 
-from osilp_pyomo import dro, errors, plugins, scenario, testing
+from osilp_pyomo import displays, dro, errors, plugins, scenario, testing
 from osilp_pyomo._version import __version__
 from osilp_pyomo.api import compile_online, solve
 from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Dirac, Functions, Hat, Indicator, Tensor
@@ -29,7 +29,6 @@ from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.resume import load_controller
 from osilp_pyomo.rows import evaluate_rows, plot_rows
-from osilp_pyomo.studies import displays
 from osilp_pyomo.studies.compare import Study, StudyInterrupted, compare, load_study
 
 __all__ = [

@@ -24,13 +24,13 @@ from pyomo.contrib.pyros.uncertainty_sets import (
 )
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
+from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
+from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.model.affine import is_affine
 from osilp_pyomo.model.constraint import IndexPlaceholder, SemiInfiniteConstraint
 from osilp_pyomo.model.sets import Vector, body_of, is_uncertainty_set
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.supports import Region, Support, event_region
 
 
 class Wasserstein(Ambiguity):

@@ -17,10 +17,10 @@ import pyomo.environ as pyo
 from numpy.typing import ArrayLike
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.model.sets import Vector
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.supports import Region, Support, event_region
 
 Loss = Callable[[Any, Any], Sequence[Any]]
 

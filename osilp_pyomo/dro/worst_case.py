@@ -15,21 +15,9 @@ import pandas as pd
 import pyomo.environ as pyo
 from pyomo.common.modeling import unique_component_name
 
-from osilp_pyomo.ambiguity import Ambiguity, Moments, Reweighting
+from osilp_pyomo.dro.ambiguity import Ambiguity
 from osilp_pyomo.errors import OptionError, PriceError
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.transport import Wasserstein
-
-__all__ = [
-    "Ambiguity",
-    "Moments",
-    "Reweighting",
-    "Wasserstein",
-    "worst_case_cvar",
-    "worst_case_distribution",
-    "worst_case_expectation",
-    "worst_case_probability",
-]
 
 # Mass below this share of the whole is the rounding of a simplex.
 _NO_MASS = 1e-12

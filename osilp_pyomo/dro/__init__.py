@@ -1,0 +1,26 @@
+"""Distributionally robust optimization: the worst expectation over all distributions that are not ruled out.
+
+Holds: ambiguity sets (moments, Wasserstein balls, reweighted samples) and the worst case over them.
+May know: model, and what it knows.
+Gives: expressions for objectives and constraints, written as semi-infinite rows on one Block; the worst distribution.
+"""
+
+from osilp_pyomo.dro.ambiguity import Ambiguity, Moments, Reweighting
+from osilp_pyomo.dro.wasserstein import Wasserstein
+from osilp_pyomo.dro.worst_case import (
+    worst_case_cvar,
+    worst_case_distribution,
+    worst_case_expectation,
+    worst_case_probability,
+)
+
+__all__ = [
+    "Ambiguity",
+    "Moments",
+    "Reweighting",
+    "Wasserstein",
+    "worst_case_cvar",
+    "worst_case_distribution",
+    "worst_case_expectation",
+    "worst_case_probability",
+]

@@ -19,8 +19,8 @@ from figures import Figure, shown
 from regret import POINTS, instance, optimum, program_for
 
 import osilp_pyomo as osilp
-from osilp_pyomo.printed import PrintedMirrorDescent
-from osilp_pyomo.reproduction import KINDS, least_stage
+from osilp_pyomo.paper.algorithms import PrintedMirrorDescent
+from osilp_pyomo.paper.experiments import KINDS, least_stage
 
 ARRIVALS = 5000
 STEPS = (1e-4, 1e-2, 0.1, 10.0)

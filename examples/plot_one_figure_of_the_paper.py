@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from osilp_pyomo.reproduction import Experiment, run_experiment
+from osilp_pyomo.paper.experiments import Experiment, run_experiment
 
 figure = Experiment("normal-T", "normal", "horizon", (100, 400), fixed=200)
 with tempfile.TemporaryDirectory() as folder:

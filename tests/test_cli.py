@@ -10,8 +10,8 @@ import time
 import pandas as pd
 import pytest
 
-from osilp_pyomo.called import BASES, GRIDS, POLICIES, made
 from osilp_pyomo.cli import main
+from osilp_pyomo.cli.parsing import BASES, GRIDS, POLICIES, made
 from osilp_pyomo.errors import OptionError
 
 MODEL = """

@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 import osilp_pyomo as osilp
-from osilp_pyomo.claims import (
+from osilp_pyomo.paper.algorithms import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
+from osilp_pyomo.paper.claims import (
     CORRECTED,
     GUARDED,
     NO,
@@ -26,9 +27,7 @@ from osilp_pyomo.claims import (
     all_claims,
     median_interval,
 )
-from osilp_pyomo.paper_page import claims_table, paper_page
-from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
-from osilp_pyomo.reproduction import (
+from osilp_pyomo.paper.experiments import (
     KINDS,
     Experiment,
     PaperInput,
@@ -37,6 +36,7 @@ from osilp_pyomo.reproduction import (
     paper_program,
     reproduce,
 )
+from osilp_pyomo.paper.page import claims_table, paper_page
 
 POINTS, HORIZON = 60, 80
 

@@ -15,7 +15,7 @@ from typing import Any
 from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
-from osilp_pyomo.cli import build_parser
+from osilp_pyomo.cli.main import build_parser
 from osilp_pyomo.online.controller import Controller
 
 SECTIONS: dict[str, list[Any]] = {

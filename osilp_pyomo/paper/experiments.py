@@ -29,7 +29,7 @@ from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.online.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.printed import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
+from osilp_pyomo.paper.algorithms import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
 from osilp_pyomo.studies.compare import Study, compare
 from osilp_pyomo.studies.trial import FRAMES
 

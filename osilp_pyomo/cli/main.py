@@ -21,17 +21,17 @@ import pandas as pd
 from osilp_pyomo._jit import COMPILED
 from osilp_pyomo._version import __version__
 from osilp_pyomo.api import METHODS, compile_online, solve
-from osilp_pyomo.called import BASES, GRIDS, POLICIES, made, with_own
-from osilp_pyomo.claims import all_claims
+from osilp_pyomo.cli.model_files import UNNAMED, load_module, model_of
+from osilp_pyomo.cli.parsing import BASES, GRIDS, POLICIES, made, with_own
 from osilp_pyomo.demo import compare_demo, demo_model, offline_table, solve_demo
 from osilp_pyomo.errors import DataError, OptionError, OsilpError
-from osilp_pyomo.model_files import UNNAMED, load_module, model_of
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import GUARDS
 from osilp_pyomo.online.program import BUDGETS, OFFLINE
 from osilp_pyomo.online.stages.intake import whole_number
-from osilp_pyomo.paper_page import claims_table, write_paper_page
-from osilp_pyomo.reproduction import experiments, reproduce
+from osilp_pyomo.paper.claims import all_claims
+from osilp_pyomo.paper.experiments import experiments, reproduce
+from osilp_pyomo.paper.page import claims_table, write_paper_page
 from osilp_pyomo.studies.compare import Study, StudyInterrupted, compare
 from osilp_pyomo.studies.drawing import can_draw
 from osilp_pyomo.studies.trial import ORDERS
@@ -377,7 +377,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,7 +3,7 @@
 A claim has a rule that says when it holds, in numbers, and a basis: what the paper measures it by. The rule is tried on
 the algorithms as they are printed and as they are corrected, on the paper's basis and on others. All rules use medians
 over trials: on Cauchy input means do not exist. Nothing here runs anything; claims read the studies of
-:mod:`osilp_pyomo.reproduction`.
+:mod:`osilp_pyomo.paper.experiments`.
 """
 
 from __future__ import annotations

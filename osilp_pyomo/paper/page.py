@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from osilp_pyomo._progress import tracked
-from osilp_pyomo.claims import Claim, all_claims
-from osilp_pyomo.reproduction import KINDS, Experiment, least_stage, paper_policies
+from osilp_pyomo.paper.claims import Claim, all_claims
+from osilp_pyomo.paper.experiments import KINDS, Experiment, least_stage, paper_policies
 from osilp_pyomo.studies.compare import Study
 from osilp_pyomo.studies.drawing import svg_of
 from osilp_pyomo.studies.html import definitions, heading, page, paragraph, picture, table

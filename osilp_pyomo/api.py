@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
-import pyomo.environ as pyo
-
+from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
 from osilp_pyomo._progress import IterationReporter
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.lp.models import AUTO, DUAL, check_solver
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
@@ -21,15 +18,13 @@ from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
-from osilp_pyomo.online.stages.choose import SOLVERS, choose_solver
+from osilp_pyomo.online.stages.choose import ASKED_AS, choose_solver
 from osilp_pyomo.online.stages.concavity import check_curvature
 from osilp_pyomo.online.stages.evaluator import lay_out
 from osilp_pyomo.online.stages.identity import ModelIdentity
-from osilp_pyomo.online.stages.intake import whole_number
-
-METHODS = ("exchange", "counterpart", "discretized", "projected")
 
 
+@documented_by(SOLVE)
 def solve(
     model: Any,
     method: str = "exchange",
@@ -51,28 +46,7 @@ def solve(
     ----------
     model : ConcreteModel
         Read, and changed only in the values of its variables and of the Suffixes dual and rc.
-    method : "exchange", "counterpart", "discretized" or "projected"
-        Exact over the continuum with a bracket; as the finite LP that duality makes of rows affine in an uncertain
-        vector of a set bounded by planes; on the points of a grid; or on test functions. The last two give bounds.
-    grid : Grid, array of points, or {component: grid}
-        For "discretized" and "projected"; a few thousand points if not given.
-    basis : Basis, list of functions, or {component: basis}
-        For "projected"; hat functions if not given.
-    tolerance : float
-        Violation that counts as none, relative to the size of the row's terms.
-    iteration_limit, time_limit : int, float (seconds)
-        When to stop early; the status then says so.
-    fix_integers : bool
-        For models with integer variables: give prices with the integers held at their values.
-    solver : "auto", "dual" or "highs"
-        How the LPs are solved: by what is expected to be faster, by the dual in as many dimensions as there are rows
-        (for thousands of bounded, continuous columns), or by HiGHS with all columns. They agree to 1e-8.
-    load : bool
-        Put the values into the model.
-    tee : bool
-        Print the iterations.
-    progress : bool
-        Show a progress bar on a terminal when it takes more than two seconds.
+    {options}
 
     Returns
     -------
@@ -95,16 +69,8 @@ def solve(
     >>> result.status, round(result.objective, 6)
     ('optimal', 1.72628)
     """
+    check_options(SOLVE, locals(), "solve")
     started = time.monotonic()
-    if method not in METHODS:
-        raise OptionError(f"solve: method must be one of {', '.join(METHODS)} (got {method!r}).")
-    if not isinstance(tolerance, Real) or not 0 < tolerance < 1:
-        raise OptionError(f"solve: tolerance must be a number between 0 and 1 (got {tolerance!r}).")
-    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-        raise OptionError(f"solve: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
-    if not isinstance(iteration_limit, int) or iteration_limit < 1:
-        raise OptionError(f"solve: iteration_limit must be a whole number >= 1 (got {iteration_limit!r}).")
-    check_solver(solver, "solve")
     if solver == DUAL and method == "counterpart":
         raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
     if basis is not None and method != "projected":
@@ -184,12 +150,7 @@ def compile_online(
     >>> program.replay(osilp.Greedy()).decisions.round(3).tolist()
     [1.0, 0.589, 0.0]
     """
-    if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
-        raise ModelError(f"compile_online: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
-    if not model.is_constructed():
-        raise ModelError(
-            "compile_online: the model is abstract; call model.create_instance() and compile the instance."
-        )
+    refuse_no_model(model, "compile_online", "compile")
     if horizon is not None:
         whole_number(horizon, "compile_online: horizon")
     read = read_stages(model, stages, horizon)
@@ -205,6 +166,6 @@ def compile_online(
             )
     evaluator = lay_out(template, grid, basis)
     curvature = check_curvature(evaluator, own)
-    named = stage_solver is not None and stage_solver not in SOLVERS
+    named = stage_solver is not None and stage_solver not in ASKED_AS
     solver = PyomoStage(evaluator, str(stage_solver)) if named else choose_solver(evaluator, stage_solver)
     return OnlineProgram(template, own, horizon, evaluator, solver, curvature)

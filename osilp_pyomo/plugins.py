@@ -1,13 +1,15 @@
 """The Pyomo ways in: ``SolverFactory("osilp")`` and two transformations.
 
-They exist once osilp_pyomo is imported; Pyomo does not look for other packages by itself.
+They exist once osilp_pyomo is imported; Pyomo does not look for other packages by itself. What they need to solve is
+loaded when they are used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from io import StringIO
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyomo.environ as pyo
 from pyomo.common.config import ConfigDict, ConfigValue
@@ -25,14 +27,15 @@ from pyomo.core.expr.relational_expr import inequality
 from pyomo.opt import SolverFactory
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import BASIS, GRID, SOLVE, Option
 from osilp_pyomo._version import __version__
-from osilp_pyomo.api import solve
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
-from osilp_pyomo.model.trace import TracedModel, trace_model
-from osilp_pyomo.offline.problem import Family
-from osilp_pyomo.offline.projection import project
-from osilp_pyomo.offline.results import Result
+
+if TYPE_CHECKING:
+    from osilp_pyomo.model.trace import TracedModel
+    from osilp_pyomo.offline.problem import Family
+    from osilp_pyomo.offline.results import Result
 
 __all__ = ["Discretize", "OsilpResults", "OsilpSolver", "Project"]
 
@@ -48,11 +51,12 @@ _CONDITIONS = {
 }
 
 
-def _declared(**options: tuple[Any, str]) -> ConfigDict:
-    """Options as Pyomo declares them: name=(default, sentence)."""
+def _declared(options: Iterable[Option], **renamed: str) -> ConfigDict:
+    """Options as Pyomo declares them, some under the names that Pyomo has for them."""
     config = ConfigDict()
-    for name, (default, description) in options.items():
-        config.declare(name, ConfigValue(default=default, description=description))
+    for option in options:
+        entry = ConfigValue(default=option.default, description=option.sentence)
+        config.declare(renamed.get(option.name, option.name), entry)
     return config
 
 
@@ -157,17 +161,7 @@ class OsilpSolver:
     """
 
     name = "osilp"
-    CONFIG = _declared(
-        method=("exchange", "'exchange', 'counterpart', 'discretized' or 'projected'."),
-        grid=(None, "Grid, points, or {component: grid}."),
-        basis=(None, "Basis, functions, or {component: basis}."),
-        tolerance=(1e-9, "Violation that counts as none, relative to the size of the row's terms."),
-        iteration_limit=(500, "Iterations of exchange."),
-        time_limit=(None, "Seconds."),
-        fix_integers=(False, "Give prices with the integers held at their values."),
-        load_solutions=(True, "Put the values into the model."),
-        tee=(False, "Print the iterations."),
-    )
+    CONFIG = _declared(SOLVE, load="load_solutions")
 
     def __init__(self, **options: Any) -> None:
         self.options = _options(self.CONFIG, options, "SolverFactory('osilp')")
@@ -192,6 +186,8 @@ class OsilpSolver:
 
     def solve(self, model: Any, **options: Any) -> OsilpResults:
         """Solve a model; the options are those of :func:`osilp_pyomo.solve`, ``load_solutions`` for ``load``."""
+        from osilp_pyomo.api import solve
+
         chosen = _options(self.CONFIG, {**self.options, **options}, "SolverFactory('osilp').solve")
         arguments = dict(chosen)
         arguments["load"] = arguments.pop("load_solutions")
@@ -212,6 +208,8 @@ class _ToFiniteRows(Transformation):
     name: str
 
     def _apply_to(self, model: Any, **options: Any) -> None:
+        from osilp_pyomo.model.trace import trace_model
+
         chosen = _options(self.CONFIG, options, f"TransformationFactory('{self.name}')")
         traced = trace_model(model)
         rows = self._rows(traced, chosen)
@@ -300,7 +298,7 @@ class Discretize(_ToFiniteRows):
     """
 
     name = "osilp.discretize"
-    CONFIG = _declared(grid=(None, "Grid, points, or {component: grid}."))
+    CONFIG = _declared([GRID])
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
         laid = traced.lay_grids(options["grid"])
@@ -333,11 +331,11 @@ class Project(_ToFiniteRows):
     """
 
     name = "osilp.project"
-    CONFIG = _declared(
-        grid=(None, "Grid, points, or {component: grid}."), basis=(None, "Basis, functions, or {component: basis}.")
-    )
+    CONFIG = _declared([GRID, BASIS])
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
+        from osilp_pyomo.offline.projection import project
+
         functionals = traced.lay_bases(options["grid"], options["basis"])
         return [
             (part.matrix, part.lower, part.upper, list(part.functionals.labels))

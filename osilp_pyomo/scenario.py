@@ -19,6 +19,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import binom
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import GridError, OptionError
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid
@@ -49,7 +50,7 @@ def scenarios_needed(violation: float, confidence: float, decisions: int) -> int
     """
     _check_share("violation", violation)
     _check_share("confidence", confidence)
-    _check_count("decisions", decisions, 1)
+    whole_number(decisions, "decisions", 1)
 
     def risk(count: int) -> float:
         return float(binom.cdf(decisions - 1, count, violation))
@@ -83,8 +84,8 @@ def violation_bound(count: int, binding: int, confidence: float) -> float:
     >>> round(violation_bound(count=500, binding=5, confidence=0.999), 4)
     0.0396
     """
-    _check_count("count", count, 1)
-    _check_count("binding", binding, 0)
+    whole_number(count, "count", 1)
+    whole_number(binding, "binding", 0)
     _check_share("confidence", confidence)
     if binding >= count:
         return 1.0
@@ -157,7 +158,7 @@ class Scenarios(Grid):
     """
 
     def __init__(self, count: int, draw: Callable[..., ArrayLike] | None = None, *, seed: int = 0) -> None:
-        _check_count("count", count, 1)
+        whole_number(count, "count", 1)
         if draw is not None and not callable(draw):
             raise OptionError(f"Scenarios: draw must be a function of a generator and a number (got {draw!r}).")
         self.count, self.draw, self.seed = int(count), draw, seed
@@ -205,8 +206,3 @@ class Scenarios(Grid):
 def _check_share(what: str, value: float) -> None:
     if not 0 < value < 1:
         raise OptionError(f"{what} must be a probability between 0 and 1 (got {value!r}).")
-
-
-def _check_count(what: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{what} must be a whole number >= {least} (got {value!r}).")

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from osilp_pyomo.cli import main
-from osilp_pyomo.cli.parsing import BASES, GRIDS, POLICIES, made
+from osilp_pyomo.cli.parsing import parse_call
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.registry import BASES, GRIDS
+from osilp_pyomo.online.registry import POLICIES
 
 MODEL = """
 import numpy as np
@@ -188,7 +190,7 @@ SENTENCES = [
     (["solve", "mine.py", "--basis", "RBF(5)"],
      "solve: basis= is for method='projected' only (got it with method='exchange')."),
     (["solve", "mine.py", "--method", "projected", "--basis", "Wavelet(5)"],
-     "There is no basis 'Wavelet'; there are BSpline, Bernstein, Hat, Indicator, RBF."),
+     "There is no basis 'Wavelet'; there are RBF, Hat, BSpline, Bernstein, Indicator, Cells, Dirac, Functions, Tensor."),
     (["compare", "mine.py", "--stages", "Q"], "The model of 'mine.py' has no Set 'Q' for --stages."),
     (["compare", "mine.py", "--stages", "T", "--sampler", "nobody"],
      "'mine.py' has no function 'nobody' for --sampler."),
@@ -271,7 +273,7 @@ def test_usage_version_and_help():
     ],
 )  # fmt: skip
 def test_what_is_written_is_made(text, known, found):
-    assert repr(made(text, known, "thing")) == found
+    assert repr(parse_call(text, known, "thing")) == found
 
 
 @pytest.mark.parametrize(
@@ -289,5 +291,5 @@ def test_what_is_written_is_made(text, known, found):
 )  # fmt: skip
 def test_what_cannot_be_made_is_said(text, sentence):
     with pytest.raises(OptionError) as refused:
-        made(text, POLICIES, "policy")
+        parse_call(text, POLICIES, "policy")
     assert str(refused.value) == sentence

@@ -1,6 +1,7 @@
 """SolverFactory("osilp") and the transformations."""
 
 import copy
+import inspect
 
 import numpy as np
 import pyomo.environ as pyo
@@ -10,6 +11,7 @@ from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondi
 
 import osilp_pyomo as osilp
 from osilp_pyomo import errors
+from osilp_pyomo._options import SOLVE
 
 
 def test_optimal_termination():
@@ -54,8 +56,16 @@ def test_options_given_early_or_late():
         solver.solve(m, gird=3)
     assert str(error.value) == (
         "SolverFactory('osilp').solve: there is no option 'gird'; the options are method, grid, basis, tolerance, "
-        "iteration_limit, time_limit, fix_integers, load_solutions, tee."
+        "iteration_limit, time_limit, fix_integers, solver, load_solutions, tee, progress."
     )
+
+
+def test_options_are_those_of_solve():
+    taken = set(inspect.signature(osilp.solve).parameters) - {"model", "load"} | {"load_solutions"}
+    assert set(osilp.plugins.OsilpSolver.CONFIG) == taken
+    defaults = {name: each.default for name, each in inspect.signature(osilp.solve).parameters.items()}
+    assert {option.name: option.default for option in SOLVE}.items() <= defaults.items()
+    assert pyo.SolverFactory("osilp").solve(tent(), solver="highs").result.status == "optimal"
 
 
 def test_tee_prints(capsys):

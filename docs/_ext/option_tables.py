@@ -16,33 +16,25 @@ from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
 from osilp_pyomo.cli.main import build_parser
-from osilp_pyomo.online.controller import Controller
+from osilp_pyomo.dro import AMBIGUITY_SETS
+from osilp_pyomo.index.registry import BASES, GRIDS
+from osilp_pyomo.online.registry import POLICIES
 
 SECTIONS: dict[str, list[Any]] = {
     "Declaring": [osilp.SemiInfiniteConstraint, osilp.Profile],
     "Solving offline": [osilp.solve, osilp.evaluate_rows, osilp.plot_rows],
-    "Grids": [
-        osilp.Midpoint, osilp.GaussLegendre, osilp.Chebyshev, osilp.Sobol, osilp.Random, osilp.Points, osilp.Extremes,
-        osilp.scenario.Scenarios,
-    ],
-    "Test functions": [
-        osilp.RBF, osilp.Hat, osilp.BSpline, osilp.Bernstein, osilp.Indicator, osilp.Cells, osilp.Dirac,
-        osilp.Functions, osilp.Tensor,
-    ],
+    "Grids": [*GRIDS.values(), osilp.scenario.Scenarios],
+    "Test functions": list(BASES.values()),
     "Online": [
         osilp.compile_online, osilp.OnlineProgram.controller, osilp.OnlineProgram.replay,
-        osilp.OnlineProgram.solve_offline, osilp.OnlineProgram.rescaled, Controller.steps, osilp.load_controller,
+        osilp.OnlineProgram.solve_offline, osilp.OnlineProgram.rescaled, osilp.Controller.steps, osilp.load_controller,
         osilp.Chunks,
     ],
-    "Policies": [
-        osilp.GradientDescent, osilp.MirrorDescent, osilp.AccelerateThenRefine, osilp.SimpleGD, osilp.Resolve,
-        osilp.FixedPrice, osilp.Potential,
-    ],
+    "Policies": [*(each for each in POLICIES.values() if inspect.signature(each).parameters), osilp.Potential],
     "Studies": [osilp.compare, osilp.Study.plot, osilp.Study.to_html, osilp.Study.save],
     "Distributionally robust": [
-        osilp.dro.Moments, osilp.dro.Wasserstein, osilp.dro.Reweighting, osilp.dro.worst_case_expectation,
-        osilp.dro.worst_case_cvar, osilp.dro.worst_case_probability, osilp.scenario.scenarios_needed,
-        osilp.scenario.violation_bound,
+        *AMBIGUITY_SETS, osilp.dro.worst_case_expectation, osilp.dro.worst_case_cvar, osilp.dro.worst_case_probability,
+        osilp.scenario.scenarios_needed, osilp.scenario.violation_bound,
     ],
 }  # fmt: skip
 CONFIGURED = {

@@ -1,35 +1,50 @@
-"""Policies, grids and bases as they are written on a command line: ``Resolve(exact=True)``, ``RBF(10)``."""
+"""Options on a command line: those that functions declare, and things written like ``RBF(10)``."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from osilp_pyomo._options import Option
 from osilp_pyomo.errors import OptionError, OsilpError
-from osilp_pyomo.index.bases import RBF, Bernstein, BSpline, Hat, Indicator
-from osilp_pyomo.index.grids import Chebyshev, GaussLegendre, Midpoint, Random, Sobol
-from osilp_pyomo.online.policies import AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Policy, SimpleGD
-from osilp_pyomo.online.resolve import Resolve
-
-POLICIES: dict[str, Any] = {
-    each.__name__: each for each in (AccelerateThenRefine, GradientDescent, Greedy, MirrorDescent, Resolve, SimpleGD)
-}
-GRIDS: dict[str, Any] = {each.__name__: each for each in (Chebyshev, GaussLegendre, Midpoint, Random, Sobol)}
-BASES: dict[str, Any] = {each.__name__: each for each in (BSpline, Bernstein, Hat, Indicator, RBF)}
+from osilp_pyomo.online.policies import Policy
 
 
-def made(text: str, known: Mapping[str, Any], what: str) -> Any:
+def add_option(command: argparse.ArgumentParser, option: Option, note: str = "") -> None:
+    """Declare an option of a function as one of a command: ``time_limit`` becomes ``--time-limit``."""
+    flag = f"--{option.name.replace('_', '-')}"
+    if option.default is False:
+        command.add_argument(flag, action="store_true", help=option.sentence)
+        return
+    note = f" {note}" if note else ""
+    default = "" if option.default is None else f" (default {option.default})"
+    reads = {"int": int, "float": float, "float, optional": float}.get(option.kind, str)
+    shown = None if option.choices else option.name.rpartition("_")[2].upper()
+    command.add_argument(
+        flag,
+        type=reads,
+        default=option.default,
+        choices=option.choices or None,
+        metavar=shown,
+        help=option.sentence + note + default,
+    )
+
+
+def parse_call(text: str, known: Mapping[str, Any], what: str) -> Any:
     """What a text calls: a name among the known ones, with plain numbers and texts as arguments or without any.
 
     Nothing of the text is run as code.
 
     Examples
     --------
-    >>> made("Resolve(exact=True)", POLICIES, "policy")
+    >>> from osilp_pyomo.index.registry import GRIDS
+    >>> from osilp_pyomo.online.registry import POLICIES
+    >>> parse_call("Resolve(exact=True)", POLICIES, "policy")
     Resolve(exact=True, growth=1.3, caution=2.0)
-    >>> made("Midpoint(500)", GRIDS, "grid")
+    >>> parse_call("Midpoint(500)", GRIDS, "grid")
     Midpoint(count=500)
     """
     try:
@@ -64,7 +79,7 @@ def made(text: str, known: Mapping[str, Any], what: str) -> Any:
         raise OptionError(f"{what} '{text}': {error}.") from None
 
 
-def with_own(known: Mapping[str, Any], module: Any) -> dict[str, Any]:
+def with_module(known: Mapping[str, Any], module: Any) -> dict[str, Any]:
     """Known policies and those that a user's module holds, classes or made ones."""
     own = {
         name: value

@@ -14,6 +14,9 @@ from osilp_pyomo.dro.worst_case import (
     worst_case_probability,
 )
 
+#: The ambiguity sets that there are, as the documentation lists them.
+AMBIGUITY_SETS: tuple[type[Ambiguity], ...] = (Moments, Wasserstein, Reweighting)
+
 __all__ = [
     "Ambiguity",
     "Moments",

@@ -48,7 +48,7 @@ def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str
 
     >>> import osilp_pyomo as osilp
     >>> m = pyo.ConcreteModel()
-    >>> known = Moments.mean_variance((0, None), mean=1.0, variance=1.0)
+    >>> known = osilp.dro.Moments.mean_variance((0, None), mean=1.0, variance=1.0)
     >>> m.worst = pyo.Objective(expr=worst_case_expectation(m, lambda m, xi: [xi - 1, 0], known))
     >>> round(osilp.solve(m).objective, 6)
     0.5
@@ -82,7 +82,7 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
 
     >>> import osilp_pyomo as osilp
     >>> m = pyo.ConcreteModel()
-    >>> known = Moments.mean_variance((None, None), mean=0.0, variance=1.0)
+    >>> known = osilp.dro.Moments.mean_variance((None, None), mean=0.0, variance=1.0)
     >>> m.worst = pyo.Objective(expr=worst_case_cvar(m, lambda m, xi: xi, known, level=0.8))
     >>> round(osilp.solve(m).objective, 5)
     2.0
@@ -123,7 +123,7 @@ def worst_case_probability(m: Any, event: Any, ambiguity: Ambiguity, *, name: st
 
     >>> import osilp_pyomo as osilp
     >>> m = pyo.ConcreteModel()
-    >>> known = Moments.mean_variance((None, None), mean=0.0, variance=1.0)
+    >>> known = osilp.dro.Moments.mean_variance((None, None), mean=0.0, variance=1.0)
     >>> m.worst = pyo.Objective(expr=worst_case_probability(m, (1.0, None), known))
     >>> round(osilp.solve(m).objective, 6)
     0.5
@@ -153,7 +153,7 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
     --------
     >>> import osilp_pyomo as osilp
     >>> m = pyo.ConcreteModel()
-    >>> worst = worst_case_expectation(m, lambda m, xi: [xi - 1, 0], Moments((0, 4), [(lambda xi: xi, 1.0)]))
+    >>> worst = worst_case_expectation(m, lambda m, xi: [xi - 1, 0], osilp.dro.Moments((0, 4), [(lambda xi: xi, 1.0)]))
     >>> m.cost = pyo.Objective(expr=worst)
     >>> worst_case_distribution(osilp.solve(m), worst).round(6)
         xi  piece  probability

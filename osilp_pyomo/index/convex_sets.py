@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import qmc
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
+from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
 _DRAWN = {"linear program": 256, "convex program": 48}
@@ -94,7 +94,7 @@ class Body(ABC):
         cloud = self.cloud(count)
         if not self.convex or self.dimension > 4:
             return cloud
-        unit = qmc.Sobol(self.dimension, scramble=False).random(4 * count)
+        unit = sobol_points(4 * count, self.dimension)
         box = self.lower + unit * (self.upper - self.lower)
         return np.concatenate([cloud, box[self.contains(box)][:count]])
 

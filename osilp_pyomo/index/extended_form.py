@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from osilp_pyomo._arrays import FloatArray
 
@@ -79,6 +78,8 @@ class Lift:
 
 def product_lift(lifts: Sequence[Lift]) -> Lift:
     """The product of bodies: their coordinates side by side."""
+    from scipy.linalg import block_diag  # loaded when a set needs it, not when the package is imported
+
     sizes = [lift.coordinates for lift in lifts]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     return Lift(

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DomainError, GridError
 from osilp_pyomo.index.convex_sets import BoxBody
 from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.sobol import sobol_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +213,7 @@ class Sobol(_CloudGrid):
     """
 
     def _unit(self, dimension: int) -> FloatArray:
-        engine = qmc.Sobol(dimension, scramble=self.seed is not None, rng=self.seed)
-        # A power of two keeps the sequence balanced; what is beyond the count is cut off.
-        return engine.random_base2(int(np.ceil(np.log2(self.count))))[: self.count]
+        return sobol_points(self.count, dimension, self.seed)
 
 
 class Random(_CloudGrid):

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._options import AUTO, DUAL
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
@@ -18,16 +19,8 @@ from osilp_pyomo.lp.highs import HighsModel, LPSolution
 from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.lp.wide import solve_wide
 
-# How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
-AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")
 # HiGHS alone is as fast below so many columns (more where it can go on from its last basis), and with more rows.
 _FEWEST_COLUMNS, _FEWEST_WARM, _MOST_ROWS = 5_000, 50_000, 300
-
-
-def check_solver(solver: str, where: str) -> None:
-    """Refuse a solver that there is none of."""
-    if solver not in SOLVERS:
-        raise OptionError(f"{where}: solver must be one of {', '.join(map(repr, SOLVERS))} (got {solver!r}).")
 
 
 def lp_model(

@@ -9,7 +9,6 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
-from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
@@ -266,7 +265,7 @@ def _test_points(domain: Domain, count: int) -> FloatArray:
     low = np.where(np.isfinite(domain.lower), domain.lower, np.minimum(domain.upper, 10.0) - 10.0)
     low = np.where(np.isfinite(low), low, -10.0)
     high = np.where(np.isfinite(domain.upper), domain.upper, low + 20.0)
-    strata = qmc.LatinHypercube(domain.dimension, rng=20260).random(max(count, 16))
+    strata = _latin_hypercube(max(count, 16), domain.dimension)
     unit = np.concatenate(
         [strata[: max(1, count - 2)], np.zeros((1, domain.dimension)), np.ones((1, domain.dimension))]
     )
@@ -276,3 +275,10 @@ def _test_points(domain: Domain, count: int) -> FloatArray:
         return inside
     # A small 'where': the rule outside it is compared instead, which is as good.
     return points
+
+
+def _latin_hypercube(count: int, dimension: int) -> FloatArray:
+    """Points of the unit box, one in each of ``count`` equal strata along every axis."""
+    random = np.random.default_rng(20260)
+    strata = random.permuted(np.tile(np.arange(count), (dimension, 1)), axis=1).T
+    return (strata + random.random((count, dimension))) / count

@@ -14,14 +14,19 @@ from osilp_pyomo.errors import ModelError, OptionError, SolverError
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import Densities, StageSolver
+from osilp_pyomo.online.stages.template import StageTemplate
 
 
 class PyomoStage(StageSolver):
     """A stage as a Pyomo model with mutable Params for weights and data, solved by a named solver."""
 
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return not any(family.mixed for family in template.families)
+
     def __init__(self, evaluator: Evaluator, solver: str) -> None:
         super().__init__(evaluator)
-        if any(family.mixed for family in self.template.families):
+        if not self.solves(self.template):
             raise ModelError(
                 f"stage_solver={solver!r}: a row mixes the index with the decision, so a stage has as many terms as "
                 "there are grid points; leave stage_solver= out."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from osilp_pyomo.index.convex_sets import (
     ProductBody,
     ScenarioBody,
 )
-from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
 
 
 def is_uncertainty_set(candidate: Any) -> bool:
@@ -57,8 +56,15 @@ def body_of(uncertainty_set: UncertaintySet, what: str) -> Body:
 
 
 def _body(given: UncertaintySet) -> Body:
+    from osilp_pyomo.index.lp_sets import (  # HiGHS and scipy, loaded when a set needs them
+        IntersectionBody,
+        PolytopeBody,
+    )
+
     if isinstance(given, IntersectionSet):
-        return _intersection(given)
+        if given.geometry == Geometry.DISCRETE_SCENARIOS:
+            return _common_scenarios(given.all_sets)
+        return IntersectionBody([_body(part) for part in given.all_sets])
     if isinstance(given, CartesianProductSet):
         for part in given._all_sets:
             if part.geometry == Geometry.DISCRETE_SCENARIOS:
@@ -98,10 +104,9 @@ def _body(given: UncertaintySet) -> Body:
     )
 
 
-def _intersection(given: IntersectionSet) -> Body:
-    if given.geometry != Geometry.DISCRETE_SCENARIOS:
-        return IntersectionBody([_body(part) for part in given.all_sets])
-    parts: Sequence[Any] = list(given.all_sets)
+def _common_scenarios(sets: Iterable[Any]) -> Body:
+    """The scenarios of one set that lie in all others."""
+    parts = list(sets)
     discrete = next(part for part in parts if part.geometry == Geometry.DISCRETE_SCENARIOS)
     scenarios = np.array(discrete.scenarios, dtype=float)
     for part in parts:

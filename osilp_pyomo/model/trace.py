@@ -134,12 +134,14 @@ def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], a
     return TracedModel(SemiInfiniteLP(core, traced), tuple(columns.variables), tuple(constraints), families)
 
 
-def refuse_no_model(model: Any, what: str) -> None:
+def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
     """Refuse anything but a model, or one of its blocks, that holds data."""
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
         raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
     if not model.is_constructed():
-        raise ModelError(f"{what}: the model is abstract; call model.create_instance() and {what} the instance.")
+        raise ModelError(
+            f"{what}: the model is abstract; call model.create_instance() and {verb or what} the instance."
+        )
 
 
 # -- the ordinary part ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ contradiction is checked in plain sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,10 @@ def find_conflict(
     if weights is None or contradicted is None:
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
     used = np.flatnonzero(contradicted)
-    rows = _row_clauses(core, families, system, weights)
-    return Conflict((*rows, *_bound_clauses(core, used, contradicted[used])))
+    clauses = (*_row_clauses(core, families, system, weights), *_bound_clauses(core, used, contradicted[used]))
+    # A contradiction stays one when it is multiplied; weights that sum to 1 do not tell how the LP was scaled.
+    total = sum(clause.weight for clause in clauses)
+    return Conflict(tuple(replace(clause, weight=clause.weight / total) for clause in clauses))
 
 
 @dataclass(frozen=True, eq=False)

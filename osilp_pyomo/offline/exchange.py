@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._options import AUTO
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.lp.finite import RowBlock
 from osilp_pyomo.lp.highs import HighsModel, LPSolution
-from osilp_pyomo.lp.models import AUTO, lp_model
+from osilp_pyomo.lp.models import lp_model
 from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.offline.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.offline.interior import ray_problem, repaired, slater_point

@@ -39,6 +39,14 @@ class Price(ABC):
         Name of the constraint it prices.
     points, masses : arrays
         The measure as far as integrals need it: mass ``masses[i]`` at ``points[i]``.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> price = osilp.solve(demo_model(arrivals=40)).price
+    >>> isinstance(price, osilp.Price), round(price.integrate(lambda u: 1.0) - price.total, 9)
+    (True, 0.0)
     """
 
     def __init__(

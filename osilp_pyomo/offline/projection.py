@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import AUTO
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.lp.highs import HighsModel, LPSolution
-from osilp_pyomo.lp.models import AUTO, lp_model
+from osilp_pyomo.lp.models import lp_model
 from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict, LabelledRows, find_conflict
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, examples_at

@@ -11,6 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_state
+from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.online.history import History
@@ -18,7 +19,6 @@ from osilp_pyomo.online.loop import Outcome, StageLoop
 from osilp_pyomo.online.policies import Policy, described
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, ProjectedArrival
-from osilp_pyomo.online.stages.intake import whole_number
 
 REASONS = ("priced", "tie", "guard", "null")
 GUARDS = ("none", PROJECTED, "pointwise")
@@ -42,6 +42,16 @@ class Decision:
         What the decision earns (or costs, where the model minimizes).
     t : int
         Number of the arrival, from 1.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> controller = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5)).controller(osilp.MirrorDescent())
+    >>> decision = controller.step(value=0.9, place=0.5)
+    >>> decision
+    Decision(x=1.0, wanted=1.0, reason='priced', reward=0.9, t=1)
     """
 
     x: Any

@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._progress import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.bases import Functionals
-from osilp_pyomo.lp.models import AUTO, HIGHS, check_solver
 from osilp_pyomo.offline.assemble import result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import solve_by
@@ -34,7 +33,6 @@ from osilp_pyomo.online.runs import Run
 from osilp_pyomo.online.stages.batch import POINTS, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator, lay_out
 from osilp_pyomo.online.stages.identity import identity_of
-from osilp_pyomo.online.stages.intake import whole_number
 from osilp_pyomo.online.stages.template import StageFamily
 from osilp_pyomo.online.warm_start import warm_dual
 
@@ -141,8 +139,7 @@ class OnlineProgram(CompiledStages):
             raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
         if beyond not in BEYOND:
             raise OptionError(f"controller: beyond must be 'error' or 'continue' (got {beyond!r}).")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise OptionError(f"controller: seed must be a whole number >= 0 (got {seed!r}).")
+        SEED.check(seed, "controller")
         chosen = self._guard(guard, null)
         made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
         if warm_start is not None:
@@ -356,9 +353,8 @@ class OnlineProgram(CompiledStages):
         started = time.monotonic()
         if method not in OFFLINE:
             raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
-        check_solver(solver, "solve_offline")
-        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-            raise OptionError(f"solve_offline: time_limit must be a number of seconds > 0 (got {time_limit!r}).")
+        SOLVER.check(solver, "solve_offline")
+        TIME_LIMIT.check(time_limit, "solve_offline")
         if is_chunked(data):
             self._refuse_beside_chunks("solve_offline", data, profiles)
             if method == "projected" and solver == HIGHS:

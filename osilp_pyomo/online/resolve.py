@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import AUTO, HIGHS
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.lp.models import AUTO, HIGHS
 from osilp_pyomo.online.policies import Policy, Seen, Setting, State
 from osilp_pyomo.online.stages.batch import POINTS, PROJECTED
 

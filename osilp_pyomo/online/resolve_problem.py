@@ -8,11 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import AUTO, HIGHS
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
-from osilp_pyomo.lp.models import AUTO, HIGHS
 from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
 from osilp_pyomo.offline.search.scan import peaks_of
 from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows

@@ -7,23 +7,9 @@ from typing import Any
 from osilp_pyomo._files import read_state
 from osilp_pyomo.errors import SavedStateError
 from osilp_pyomo.online.controller import Controller
-from osilp_pyomo.online.policies import (
-    AccelerateThenRefine,
-    FixedPrice,
-    GradientDescent,
-    Greedy,
-    MirrorDescent,
-    Policy,
-    SimpleGD,
-)
+from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
-from osilp_pyomo.online.resolve import Resolve
-
-# Policies that a file may name; anything else is given by the caller, so that a file never decides what code runs.
-_KNOWN = {
-    each.__name__: each
-    for each in (AccelerateThenRefine, FixedPrice, GradientDescent, Greedy, MirrorDescent, Resolve, SimpleGD)
-}
+from osilp_pyomo.online.registry import POLICIES
 
 
 def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = None) -> Controller:
@@ -62,7 +48,8 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
         )
     saved = header["policy"]
     if policy is None:
-        known = _KNOWN.get(saved["name"])
+        # A file names a policy of the package or none: it never decides what code runs.
+        known = POLICIES.get(saved["name"])
         if known is None or saved["arguments"] is None:
             raise SavedStateError(
                 f"'{path}' was saved with the policy {saved['text']}, which cannot be read from a file; give policy=..."

@@ -43,6 +43,16 @@ class Regret:
 
     ``relative`` is a share of the benchmark's size. A negative regret means that the run broke rows that the benchmark
     keeps, or that the benchmark is a problem with more rows than the run was held to.
+
+    Examples
+    --------
+    >>> import osilp_pyomo as osilp
+    >>> from osilp_pyomo.demo import demo_model
+    >>> m = demo_model(arrivals=40)
+    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> regret = program.replay(osilp.Resolve()).regret(osilp.solve(m))
+    >>> regret.benchmark
+    'R*_T (exact over the continuum)'
     """
 
     value: float

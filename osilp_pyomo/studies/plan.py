@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._options import SEED, whole_number
 from osilp_pyomo._version import __version__
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.grids import Points
@@ -18,7 +19,6 @@ from osilp_pyomo.online.controller import GUARDS
 from osilp_pyomo.online.describe import formulas
 from osilp_pyomo.online.policies import Policy, described
 from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
-from osilp_pyomo.online.stages.intake import whole_number
 from osilp_pyomo.online.stages.template import Arrivals
 from osilp_pyomo.studies.trial import ORDERS, Entrant, Job, Plan
 
@@ -50,8 +50,7 @@ def make_plan(
         raise OptionError(f"compare: order must be one of {', '.join(map(repr, ORDERS))} (got {order!r}).")
     if budget not in BUDGETS:
         raise OptionError(f"compare: budget must be 'per_arrival' or 'total' (got {budget!r}).")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise OptionError(f"compare: seed must be a whole number >= 0 (got {seed!r}).")
+    SEED.check(seed, "compare")
     if sampler is not None and not callable(sampler):
         raise OptionError(f"compare: sampler must be a function of (rng, horizon) (got {type(sampler).__name__}).")
     if sampler is not None and (data is not None or profiles is not None):

@@ -17,12 +17,12 @@ from typing import Self
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.stats import qmc
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import tensor_points
+from osilp_pyomo.index.sobol import sobol_points
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, examples_at
 from osilp_pyomo.offline.search.local import polish, sweep
@@ -280,7 +280,7 @@ def scan_points(domain: Domain, columns: int) -> FloatArray:
         along, cloud = _SCAN.get(dimension, (3, 16384))
     unit = [tensor_points([np.linspace(0, 1, along)] * dimension)]
     if cloud:
-        unit.append(qmc.Sobol(dimension, scramble=False).random(cloud))
+        unit.append(sobol_points(cloud, dimension))
     points = np.concatenate(unit)
     points = domain.lower * (1 - points) + domain.upper * points
     if dimension == 1 and len(domain.marks[0]):
@@ -296,7 +296,7 @@ def scan_points(domain: Domain, columns: int) -> FloatArray:
         points = points[domain.inside(points)]
         if len(points) < 16:
             # A small or thin set: look for it with many more points, which costs no coefficients.
-            more = domain.lower + qmc.Sobol(dimension, rng=0).random_base2(18) * domain.width
+            more = domain.lower + sobol_points(2**18, dimension, seed=0) * domain.width
             points = np.concatenate([points, more[domain.inside(more)][:4096]])
     if not len(points):
         raise DomainError(

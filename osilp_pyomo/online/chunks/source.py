@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from osilp_pyomo.errors import DataError, MissingPackageError, OptionError
+from osilp_pyomo._options import whole_number
+from osilp_pyomo.errors import DataError, MissingPackageError
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz")
@@ -60,9 +61,7 @@ class Chunks:
     """
 
     def __init__(self, source: Any, rows: int = 100_000) -> None:
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-            raise OptionError(f"Chunks: rows must be a whole number >= 1 (got {rows!r}).")
-        self.rows = rows
+        self.rows = whole_number(rows, "Chunks: rows")
         #: The files that are read; None for streams of frames.
         self.paths: list[Path] | None = None
         self._frames: Any = None

@@ -61,17 +61,6 @@ def _degree_of(name: str, arguments: list[tuple[int | None, str | None]]) -> int
     return None
 
 
-def is_quadratic(template: StageTemplate) -> bool:
-    """Whether what a stage earns and uses is quadratic in the decision, and its own rows are linear."""
-    if any(family.mixed for family in template.families):
-        return False
-    used = {term.function for row in template.own_rows for term in row.terms}
-    if any(number >= len(template.decisions) for number in used):
-        return False
-    degrees = [degree(each.shape, each.literals) for each in template.functions if each.kernel is not None]
-    return all(each is not None and each <= 2 for each in degrees)
-
-
 class QuadraticStage(StageSolver):
     """A concave quadratic stage over a polyhedron.
 
@@ -80,6 +69,18 @@ class QuadraticStage(StageSolver):
     """
 
     name = "HiGHS QP"
+    asked_as = "highs"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        """What a stage earns and uses is quadratic in the decision, and its own rows are linear."""
+        if template.linear or any(family.mixed for family in template.families):
+            return False
+        used = {term.function for row in template.own_rows for term in row.terms}
+        if any(number >= len(template.decisions) for number in used):
+            return False
+        degrees = [degree(each.shape, each.literals) for each in template.functions if each.kernel is not None]
+        return all(each is not None and each <= 2 for each in degrees)
 
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)
@@ -297,6 +298,11 @@ class SmoothStage(StageSolver):
     """A smooth concave stage over a convex set: scipy's SLSQP for each arrival, with exact derivatives."""
 
     name = "SLSQP"
+    asked_as = "slsqp"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return not template.linear
 
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack, Function, Table
 from osilp_pyomo.online.stages.template import ANYTHING, Arrivals, Field
 
@@ -339,10 +339,3 @@ def _curve(field: Field, content: Any, name: str) -> Table | Function:
 def _kind(content: Any) -> str:
     shape = np.shape(content) if not isinstance(content, Mapping) else ()
     return f"{type(content).__name__} of shape {shape}" if shape else f"{type(content).__name__} {content!r}"
-
-
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """A whole number option."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{name} must be a whole number >= {least} (got {value!r}).")
-    return int(value)

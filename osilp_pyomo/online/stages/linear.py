@@ -68,13 +68,22 @@ Densities = Sequence[tuple[int, tuple[FloatArray, FloatArray]]]
 
 
 class StageSolver(ABC):
-    """What every stage solver can do."""
+    """What every stage solver can do.
+
+    ``asked_as`` is what ``stage_solver=`` calls it, ``name`` how it is told in full.
+    """
 
     name: str
+    asked_as: str
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.template: StageTemplate = evaluator.template
+
+    @classmethod
+    @abstractmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        """Whether it can solve such stages."""
 
     def on(self, evaluator: Evaluator) -> StageSolver:
         """The same solver for stages with other budgets."""
@@ -141,6 +150,12 @@ class _LinearFit(StageSolver):
 class LinearStage(_LinearFit):
     """A linear stage with rows of its own: an LP or MILP by HiGHS for each arrival."""
 
+    asked_as = "highs"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return template.linear
+
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)
         self.name = "HiGHS MILP" if self.template.integer.any() else "HiGHS LP"
@@ -162,6 +177,11 @@ class BoxStage(_LinearFit):
     """A linear stage over a box: each variable at its bound by the sign of its priced value."""
 
     name = "closed form: a box"
+    asked_as = "closed form"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return template.linear and not template.options and not template.own_rows
 
     def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
         rest = np.clip(0.0, batch.lower, batch.upper)
@@ -178,6 +198,10 @@ class OptionsStage(BoxStage):
     """At most one of several options, each with its own reward and use."""
 
     name = "closed form: one of several options"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return template.linear and bool(template.options)
 
     def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
         size = np.abs(batch.rewards) + np.abs(batch.rewards - weights)

@@ -82,6 +82,14 @@ class NewtonStage(StageSolver):
     """Safeguarded Newton, for all arrivals of a batch at once."""
 
     name = "safeguarded Newton on the derivative, variable by variable"
+    asked_as = "newton"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        """The stage falls apart into problems of one variable over a box."""
+        if template.linear or template.own_rows or any(len(function.axes) > 1 for function in template.functions):
+            return False
+        return len(template.decisions) == 1 or not any(family.mixed for family in template.families)
 
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)

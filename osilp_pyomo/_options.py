@@ -1,0 +1,153 @@
+"""Options declared once: what each is called, its default, what it may be, and what it means.
+
+From :data:`SOLVE` are made the documentation of ``solve``, the configuration of ``SolverFactory("osilp")`` and the
+options of ``osilp solve``; other functions check theirs by the same entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from textwrap import indent, wrap
+from typing import Any, TypeVar
+
+from osilp_pyomo.errors import OptionError
+
+#: Offline methods.
+METHODS = ("exchange", "counterpart", "discretized", "projected")
+#: How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
+AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option; ``rule`` completes "must be ...", and is empty where the value is checked by whoever uses it."""
+
+    name: str
+    default: Any
+    kind: str
+    sentence: str
+    rule: str = ""
+    allows: Callable[[Any], bool] = lambda _: True
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any, where: str) -> None:
+        """Refuse a value that breaks the rule, in the words of whoever was called."""
+        if not self.allows(value):
+            raise OptionError(f"{where}: {self.name} must be {self.rule} (got {value!r}).")
+
+    @property
+    def documentation(self) -> str:
+        """The option as an entry of a numpydoc section."""
+        return f"{self.name} : {self.kind}\n" + indent("\n".join(wrap(self.sentence, 108)), "    ")
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _choice(name: str, default: str, choices: tuple[str, ...], sentence: str, *, quoted: bool = True) -> Option:
+    """An option with a few values; ``quoted`` says how its rule lists them."""
+    listed = ", ".join(map(repr, choices) if quoted else choices)
+    kind = ", ".join(f'"{each}"' for each in choices[:-1]) + f' or "{choices[-1]}"'
+    return Option(name, default, kind, sentence, f"one of {listed}", lambda value: value in choices, choices)
+
+
+METHOD = _choice(
+    "method",
+    "exchange",
+    METHODS,
+    "Exact over the continuum with a bracket; as the finite LP that duality makes of rows affine in an uncertain "
+    "vector of a set bounded by planes; on the points of a grid; or on test functions. The last two give bounds.",
+    quoted=False,
+)
+GRID = Option(
+    "grid",
+    None,
+    "Grid, array of points, or {component: grid}",
+    'For "discretized" and "projected"; a few thousand points if not given.',
+)
+BASIS = Option(
+    "basis",
+    None,
+    "Basis, list of functions, or {component: basis}",
+    'For "projected"; hat functions if not given.',
+)
+TIME_LIMIT = Option(
+    "time_limit",
+    None,
+    "float, optional",
+    "Seconds after which to stop early; the status then says so.",
+    "a number of seconds > 0",
+    lambda value: value is None or (isinstance(value, Real) and float(value) > 0),
+)
+SOLVER = _choice(
+    "solver",
+    AUTO,
+    SOLVERS,
+    "How the LPs are solved: by what is expected to be faster, by the dual in as many dimensions as there are rows "
+    "(for thousands of bounded, continuous columns), or by HiGHS with all columns. They agree to 1e-8.",
+)
+SEED = Option(
+    "seed", 0, "int", "Same seed, same numbers.", "a whole number >= 0", lambda value: _is_whole(value, least=0)
+)
+#: The options of ``solve``, in their order.
+SOLVE = (
+    METHOD,
+    GRID,
+    BASIS,
+    Option(
+        "tolerance",
+        1e-9,
+        "float",
+        "Violation that counts as none, relative to the size of the row's terms.",
+        "a number between 0 and 1",
+        lambda value: isinstance(value, Real) and 0 < float(value) < 1,
+    ),
+    Option(
+        "iteration_limit",
+        500,
+        "int",
+        "Iterations of exchange after which to stop early; the status then says so.",
+        "a whole number >= 1",
+        lambda value: _is_whole(value, least=1),
+    ),
+    TIME_LIMIT,
+    Option(
+        "fix_integers",
+        False,
+        "bool",
+        "For models with integer variables: give prices with the integers held at their values.",
+    ),
+    SOLVER,
+    Option("load", True, "bool", "Put the values into the model."),
+    Option("tee", False, "bool", "Print the iterations."),
+    Option("progress", True, "bool", "Show a progress bar on a terminal when it takes more than two seconds."),
+)
+
+
+def check_options(options: Iterable[Option], values: dict[str, Any], where: str) -> None:
+    """Check the value of each option."""
+    for option in options:
+        option.check(values[option.name], where)
+
+
+def documented_by(options: Iterable[Option]) -> Callable[[_Function], _Function]:
+    """Put the entries of options where a function's docstring says ``{options}``."""
+
+    def document(function: _Function) -> _Function:
+        entries = "\n".join(option.documentation for option in options)
+        function.__doc__ = (function.__doc__ or "").replace("    {options}", indent(entries, "    "))
+        return function
+
+    return document
+
+
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A whole number that was asked for by name."""
+    if not _is_whole(value, least):
+        raise OptionError(f"{name} must be a whole number >= {least} (got {value!r}).")
+    return int(value)

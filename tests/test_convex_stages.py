@@ -12,13 +12,12 @@ from scipy.optimize import minimize
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import CurvatureError
-from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX, Shape, by_rules
-from osilp_pyomo.index.derivatives import _UNARY, JetWriter, function_text, made, slot_texts
-from osilp_pyomo.index.formula import compiled, source_of
+from osilp_pyomo.index.formula import Formula, define, function_text, kernel_of
+from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX, FUNCTIONS, Code, Traits
 from osilp_pyomo.model.formulas import CannotCompileError, shape_of
 
 WIDTH = 0.15
-Formula = Callable[..., Any]
+Rule = Callable[..., Any]
 
 
 def bump(u: Any, place: Any, lib: Any = pyo) -> Any:
@@ -30,7 +29,7 @@ def budget(u: Any, lib: Any = pyo) -> Any:
 
 
 def model(
-    earn: Formula, use: Formula, *, count: int = 12, n: int = 1, bounds: tuple[Any, Any] = (0, 3), own: Any = None,
+    earn: Rule, use: Rule, *, count: int = 12, n: int = 1, bounds: tuple[Any, Any] = (0, 3), own: Any = None,
     row: Any = None, at_least: bool = False, minimized: bool = False, share: float = 1.0, seed: int = 3,
 ) -> Any:  # fmt: skip
     """Stages that earn ``earn(lib, x, value)`` and use ``use(lib, x, u, value)`` times a bump at their place."""
@@ -75,7 +74,7 @@ def slopes(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def reference(
-    program: Any, earn: Formula, use: Formula, *, exact: bool = False, n: int = 1, bounds: tuple[Any, Any] = (0, 3),
+    program: Any, earn: Rule, use: Rule, *, exact: bool = False, n: int = 1, bounds: tuple[Any, Any] = (0, 3),
     own: Any = None, own_equal: bool = False, row: Any = None, row_equal: bool = False, at_least: bool = False,
     minimized: bool = False, share: float = 1.0,
 ) -> float:  # fmt: skip
@@ -127,7 +126,7 @@ def quadratic_use(lib: Any, x: Any, u: Any, v: Any) -> Any:
     return x[0] + 0.3 * x[0] ** 2
 
 
-CASES: dict[str, tuple[Formula, Formula, dict[str, Any], dict[str, Any], str]] = {
+CASES: dict[str, tuple[Rule, Rule, dict[str, Any], dict[str, Any], str]] = {
     "log utility, quadratic use": (log_utility, quadratic_use, {}, {}, "Newton"),
     "square root, power 1.5": (
         lambda lib, x, v: v * lib.sqrt(x[0]), lambda lib, x, u, v: x[0] ** 1.5, {"bounds": (1e-3, 3)}, {}, "Newton"),
@@ -279,7 +278,7 @@ def test_quadratic_stage_together_and_alone_against_scipy(equal: bool) -> None:
 RANGES = {"log": (0.3, 3), "log10": (0.3, 3), "sqrt": (0.3, 3), "asin": (-0.7, 0.7), "acos": (-0.7, 0.7),
           "acosh": (1.3, 3), "atanh": (-0.7, 0.7), "tan": (-1, 1)}  # fmt: skip
 FORMULAS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, float]]] = {
-    **{name: (lambda x, p, name=name: getattr(pyo, name)(x), RANGES.get(name, (-1.4, 1.4))) for name in _UNARY},
+    **{name: (lambda x, p, name=name: getattr(pyo, name)(x), RANGES.get(name, (-1.4, 1.4))) for name in FUNCTIONS},
     "if": (lambda x, p: pyo.Expr_if(IF=x <= 0.3, THEN=x**2, ELSE=pyo.exp(x)), (-1, 1)),
     "a ranged if": (lambda x, p: pyo.Expr_if(IF=pyo.inequality(-0.2, x, 0.3), THEN=x**3, ELSE=pyo.exp(x)), (-1, 1)),
     "abs": (lambda x, p: abs(x**3 - 0.1), (-1, 1)),
@@ -305,10 +304,10 @@ def test_derivatives(name: str, scalar: bool) -> None:
     shape, leaves = shape_of(expression, {id(m.x): 0})
     literals = [None if leaf is m.p else repr(leaf) for leaf in leaves]
     data = [1.7] * literals.count(None)
-    writer = JetWriter(scalar)
-    jet = writer.write(shape, slot_texts(literals, [f"s[{k}]" for k in range(len(data))]), {0: "x"}, 0)
+    code = Code(scalar)
+    jet = Formula(shape, tuple(literals)).derive(code, [f"s[{k}]" for k in range(len(data))], {0: "x"}, 0)
     result = f"({jet.value}), ({jet.first or '0.0'}), ({jet.second or '0.0'})"
-    function = made(function_text("jet", "s, x", writer.lines, result), "jet")
+    function = define(function_text("jet", "s, x", code.lines, result), "jet")
     at = np.random.default_rng(4).uniform(low, high, 30)
     if scalar:
         found = np.array([function(data, float(x)) for x in at], dtype=float).T
@@ -345,7 +344,7 @@ def own_value(lib: Any, x: Any, v: Any) -> Any:
     return v * x[0]
 
 
-WRONG: dict[str, tuple[Formula, Formula, dict[str, Any]]] = {
+WRONG: dict[str, tuple[Rule, Rule, dict[str, Any]]] = {
     "earning x squared": (lambda lib, x, v: v * x[0] ** 2, own_use, {}),
     "using a square root": (own_value, lambda lib, x, u, v: lib.sqrt(x[0]), {}),
     "a sine": (lambda lib, x, v: lib.sin(3 * x[0]), own_use, {}),
@@ -373,7 +372,7 @@ def test_wrong_curvature_is_refused(name: str) -> None:
         compiled_program(model(earn, use, count=5, **options))
 
 
-RIGHT: dict[str, tuple[Formula, Formula, dict[str, Any]]] = {
+RIGHT: dict[str, tuple[Rule, Rule, dict[str, Any]]] = {
     "x log x": (own_value, lambda lib, x, u, v: x[0] * lib.log(x[0]) + x[0], {}),
     "a distance": (own_value, lambda lib, x, u, v: abs(x[0] - 1), {}),
     "a maximum": (own_value, lambda lib, x, u, v: MaxExpression((x[0], x[0] ** 2)), {}),
@@ -397,7 +396,7 @@ def test_rules_never_claim_too_much() -> None:
     m = pyo.ConcreteModel()
     m.x, m.y = pyo.Var(), pyo.Var()
     rng = np.random.default_rng(8)
-    names = [name for name in _UNARY if name not in ("tan", "ceil", "floor")]
+    names = [name for name in FUNCTIONS if name not in ("tan", "ceil", "floor")]
 
     def random_formula(depth: int) -> Any:
         if depth == 0 or rng.random() < 0.15:
@@ -433,12 +432,13 @@ def test_rules_never_claim_too_much() -> None:
             continue  # a complex number
         low, high = [(-2, 2), (0, 3), (0.1, 2), (-3, -0.5)][rng.integers(4)]
         literals = [repr(float(leaf)) for leaf in leaves]
-        side = Shape(AFFINE, low, high)
-        found = by_rules(shape, literals, [], {0: side, 1: side})
+        side = Traits(AFFINE, low, high)
+        formula = Formula(shape, tuple(literals))
+        found = formula.traits([], {0: side, 1: side})
         if found.curvature not in (AFFINE, CONVEX, CONCAVE):
             continue
         claims += 1
-        kernel = compiled(source_of(shape, literals)[0])
+        kernel = kernel_of(formula.source()[0])
         a, b = rng.uniform(low, high, (2, 2, 200))
         with np.errstate(all="ignore"):
             left, right, middle = (

@@ -1,121 +1,125 @@
-"""Formulas of the index as numpy functions: their source text, and where they have kinks or jumps."""
+"""Formulas: trees of functions and operators in prefix order, and one way to fold over them.
+
+What each node is stands in :mod:`osilp_pyomo.index.nodes`; from it a formula has its numpy function, its derivatives,
+its curvature and its degree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.nodes import AFFINE, NODES, Code, Jet, Traits
 
-_FUNCTIONS = {
-    "exp": "exp", "log": "log", "log10": "log10", "sqrt": "sqrt", "ceil": "ceil", "floor": "floor",
-    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-}  # fmt: skip
+_Value = TypeVar("_Value")
 
 
-def source_of(
-    shape: tuple[Any, ...], literals: Sequence[str | None], slots: Sequence[Any] = ()
-) -> tuple[str, list[str]]:
-    """Numpy source of a shape, and of the functions whose sign decides where it has kinks or jumps.
+@dataclass(frozen=True)
+class Formula:
+    """A tree in prefix order with slots for data.
 
-    ``literals[k]`` is the text of slot k where all columns have the same number there; ``slots`` are the data of
-    the others.
+    ``shape`` holds (name, number of arguments) for a node, a whole number for a coordinate, and "#" for a slot.
+    ``literals[k]`` is the text of slot k where it is always the same number; None where data fill it.
     """
-    number, kept = [], 0
-    for literal in literals:
-        number.append(f"s[{kept}]" if literal is None else f"({literal})")
-        kept += literal is None
-    slot = len(literals)
-    stack: list[str] = []
-    switches: list[str] = []
-    # Prefix order read from its end is a stack machine; arguments come off in their own order.
-    for token in reversed(shape):
-        if token == "#":
-            slot -= 1
-            kept -= literals[slot] is None
-            stack.append(number[slot])
-        elif isinstance(token, int):
-            stack.append(f"u[{token}]")
-        else:
-            name, count = token
-            arguments = [stack.pop() for _ in range(count)]
-            if name == "curve":
-                slot -= 1
-                stack.append(f"{number[slot]}({', '.join(arguments)})")
-                kept -= 1
-                if not all(argument.startswith("u[") for argument in arguments):
-                    switches += _knot_switches(arguments, slots[kept])
+
+    shape: tuple[Any, ...]
+    literals: tuple[str | None, ...]
+
+    def fold(
+        self,
+        literal: Callable[[str], _Value],
+        slots: Sequence[_Value],
+        axis: Callable[[int], _Value],
+        node: Callable[[str, list[_Value]], _Value],
+    ) -> _Value:
+        """What the whole is, from what its literals, data, coordinates and nodes are.
+
+        A curve gets the slot that holds it as its first argument.
+        """
+        rest = iter(slots)
+        leaves = [next(rest) if text is None else literal(text) for text in self.literals]
+        stack: list[_Value] = []
+        # Prefix order read from its end is a stack machine; arguments come off in their own order.
+        for token in reversed(self.shape):
+            if token == "#":
+                stack.append(leaves.pop())
+            elif isinstance(token, int):
+                stack.append(axis(token))
             else:
-                stack.append(_source(name, arguments, switches))
-    (source,) = stack
-    curves = [f"s[{k}](" for k, each in enumerate(slots) if isinstance(each, CurveStack)]
-    switches = [switch for switch in switches if not any(curve in switch for curve in curves)]
-    return source, list(dict.fromkeys(switches))
+                name, count = token
+                arguments = [stack.pop() for _ in range(count)]
+                stack.append(node(name, [leaves.pop(), *arguments] if name == "curve" else arguments))
+        (result,) = stack
+        return result
+
+    def source(self, slots: Sequence[Any] | None = None) -> tuple[str, list[str]]:
+        """Numpy source, and that of the functions whose sign decides where it has kinks or jumps.
+
+        ``slots`` are the data, which are looked at for curves and their knots.
+        """
+        count = self.literals.count(None)
+        data = {f"s[{k}]": slot for k, slot in enumerate(slots or [None] * count)}
+        switches: list[str] = []
+
+        def node(name: str, arguments: list[str]) -> str:
+            if name == "curve":
+                switches.extend(_knot_switches(arguments[1:], data[arguments[0]]))
+            switches.extend(NODES[name].switches(arguments))
+            return NODES[name].source(arguments)
+
+        source = self.fold("({})".format, list(data), "u[{}]".format, node)
+        curves = [f"{name}(" for name, slot in data.items() if isinstance(slot, CurveStack)]
+        switches = [switch for switch in switches if not any(curve in switch for curve in curves)]
+        return source, list(dict.fromkeys(switches))
+
+    def derive(self, code: Code, slots: Sequence[str], axes: Mapping[int, str], along: int) -> Jet:
+        """Write its value and derivatives along one axis; ``slots`` are texts of data, ``axes`` of coordinates."""
+        return self.fold(
+            lambda text: Jet(f"({text})"),
+            [Jet(slot) for slot in slots],
+            lambda axis: Jet(axes[axis], "1.0" if axis == along else None),
+            lambda name, arguments: NODES[name].derive(code, arguments),
+        )
+
+    def traits(self, slots: Sequence[Traits], axes: Mapping[int, Traits]) -> Traits:
+        """Curvature and range by the rules of convex programming, from those of data and coordinates."""
+
+        def literal(text: str) -> Traits:
+            return Traits(AFFINE, float(text), float(text), float(text))
+
+        return self.fold(literal, slots, axes.__getitem__, lambda name, parts: NODES[name].traits(parts))
+
+    def degree(self) -> int | None:
+        """Degree as a polynomial of the coordinates; None where it is none."""
+
+        def node(name: str, parts: list[tuple[int | None, str | None]]) -> tuple[int | None, str | None]:
+            known = [degree for degree, _ in parts if degree is not None]
+            if len(known) < len(parts) or not any(known):
+                return (None if len(known) < len(parts) else 0), None
+            return NODES[name].degree(known, [literal for _, literal in parts]), None
+
+        data: list[tuple[int | None, str | None]] = [(0, None)] * self.literals.count(None)
+        return self.fold(lambda text: (0, text), data, lambda _: (1, None), node)[0]
 
 
 def _knot_switches(arguments: list[str], curves: CurveStack) -> list[str]:
     """Where a formula in place of the bare index meets a knot of a curve (those of the bare index are marks)."""
+    if all(argument.startswith("u[") for argument in arguments):
+        return []
     switches = []
     for argument, knots in zip(arguments, curves.common_knots(), strict=True):
         switches += [f"({argument} - ({float(knot)!r}))" for knot in knots]
     return switches
 
 
-def _source(name: str, arguments: list[str], switches: list[str]) -> str:
-    first = arguments[0]
-    if name == "+":
-        return f"({' + '.join(arguments)})"
-    if name in ("*", "/"):
-        return f"({first} {name} {arguments[1]})"
-    if name == "**":
-        return _power(first, arguments[1])
-    if name == "-":
-        return f"(-{first})"
-    if name == "same":
-        return first
-    if name == "abs":
-        switches.append(first)
-        return f"np.abs({first})"
-    if name == "if":
-        return f"np.where({first}, {arguments[1]}, {arguments[2]})"
-    if name in ("min", "max"):
-        result = first
-        for other in arguments[1:]:
-            switches.append(f"({result} - {other})")
-            result = f"np.{name}imum({result}, {other})"
-        return result
-    if name in ("<=", "<", "==", "!="):
-        switches.append(f"({first} - {arguments[1]})")
-        return f"({first} {name} {arguments[1]})"
-    if name.startswith("ranged"):
-        left, right = ("<" if mark == "<" else "<=" for mark in name[-2:])
-        low, middle, high = arguments
-        switches.extend([f"({low} - {middle})", f"({middle} - {high})"])
-        return f"(({low} {left} {middle}) & ({middle} {right} {high}))"
-    if name in ("and", "or"):
-        return "(" + {"and": " & ", "or": " | "}[name].join(arguments) + ")"
-    if name == "not":
-        return f"np.logical_not({first})"
-    return f"np.{_FUNCTIONS[name]}({first})"
-
-
-def _power(base: str, exponent: str) -> str:
-    """Powers: small whole ones by products, which numpy does many times faster than its power."""
-    try:
-        whole = int(exponent.strip("()"))
-    except ValueError:
-        return f"np.sqrt({base})" if exponent == "(0.5)" else f"({base} ** {exponent})"
-    if whole == 2:
-        return f"np.square({base})"
-    if 3 <= whole <= 16:
-        return f"whole_power({base}, {whole})"
-    # A float exponent lets numpy take whole numbers to negative powers too.
-    return f"({base} ** ({float(whole)!r}))"
+# -- functions from their source -------------------------------------------------------------------------------
 
 
 def whole_power(base: FloatArray, exponent: int) -> FloatArray:
@@ -143,13 +147,27 @@ class CompiledKernel:
         return self._function(slots, coordinates)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compiled, (self.source,)
+        return kernel_of, (self.source,)
 
     def __repr__(self) -> str:
         return f"CompiledKernel({self.source!r})"
 
 
 @lru_cache(maxsize=4096)
-def compiled(source: str) -> CompiledKernel:
-    """The function of a source text; the same text gives the same function."""
+def kernel_of(source: str) -> CompiledKernel:
+    """The numpy function of a source text; the same text gives the same function."""
     return CompiledKernel(source)
+
+
+@lru_cache(maxsize=1024)
+def define(source: str, name: str) -> Callable[..., Any]:
+    """The function that a source text defines; the same text gives the same function."""
+    names: dict[str, Any] = {"np": np, "math": math, "inf": math.inf, "nan": math.nan}
+    exec(source, names)
+    return names[name]
+
+
+def function_text(name: str, arguments: str, lines: Sequence[str], result: str) -> str:
+    """The source of a function from its lines."""
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"def {name}({arguments}):\n{body}    return {result}\n"

@@ -18,7 +18,8 @@ from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.index.formula import _FUNCTIONS, compiled, source_of
+from osilp_pyomo.index.formula import Formula, kernel_of
+from osilp_pyomo.index.nodes import FUNCTIONS
 from osilp_pyomo.model.profile import ProfileExpression
 from osilp_pyomo.offline.rows import TermGroup
 
@@ -36,7 +37,7 @@ def _token(node: Any) -> tuple[str, int]:
     if name is None:
         if isinstance(node, relational.InequalityExpression):
             name = "<" if node.strict else "<="
-        elif isinstance(node, numeric.UnaryFunctionExpression) and node.getname() in _FUNCTIONS:
+        elif isinstance(node, numeric.UnaryFunctionExpression) and node.getname() in FUNCTIONS:
             name = node.getname()
         elif node.is_named_expression_type():
             name = "same"
@@ -136,15 +137,15 @@ def group_terms(terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], 
             if literal is None:
                 slots.append(slot)
                 parameters.append(name)
-        source, switches = source_of(shape, literals, slots)
+        source, switches = Formula(shape, tuple(literals)).source(slots)
         groups.append(
             TermGroup(
-                compiled(source),
+                kernel_of(source),
                 tuple(slots),
                 np.array([entry[0] for entry in found], dtype=np.int64),
                 tuple(parameters),
                 tuple(dict.fromkeys(entry[1] for entry in found)),
-                tuple(compiled(switch) for switch in switches),
+                tuple(map(kernel_of, switches)),
             )
         )
     return tuple(groups)
@@ -156,7 +157,7 @@ def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | No
     if first.__class__ in native_numeric_types:
         if all(leaf.__class__ in native_numeric_types for leaf in leaves):
             if all(leaf == first for leaf in leaves):
-                return None, None, repr(int(first) if float(first).is_integer() else float(first))
+                return None, None, literal_text(first)
             return np.array(leaves, dtype=float), None, None
     elif hasattr(first, "curve_table"):
         return CurveStack.of_tables(tuple(leaf.curve_table() for leaf in leaves)), None, None
@@ -172,6 +173,11 @@ def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | No
             raise DataError(f"{what}: '{leaf.name}' is {number!r}, which is not a number.")
         numbers[k] = number
     return numbers, _common_name(leaves), None
+
+
+def literal_text(number: Any) -> str:
+    """A number as it stands in a formula: whole ones without a point, so that they are told as exponents."""
+    return repr(int(number) if float(number).is_integer() else float(number))
 
 
 def _common_name(leaves: tuple[Any, ...]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, OptionError, SolverError
+from osilp_pyomo.index.nodes import FUNCTIONS, NODES
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import Densities, StageSolver
@@ -61,12 +61,11 @@ class PyomoStage(StageSolver):
         m.fixed = pyo.Param(rows, mutable=True, initialize=0.0)
         functions = []
         for number, function in enumerate(template.functions):
-            if function.kernel is None:
+            if function.formula is None:
                 functions.append(m.x[number])
                 continue
-            given = iter(function.slots)
-            slots = [float(text) if text is not None else m.theta[next(given)] for text in function.literals]
-            functions.append(_expression(function.shape, slots, m.x))
+            data = [m.theta[field] for field in function.slots]
+            functions.append(function.formula.fold(float, data, m.x.__getitem__, _node))
         m.value = pyo.Objective(expr=sum(m.weight[k] * h for k, h in enumerate(functions)), sense=pyo.maximize)
 
         def row(m: Any, r: int) -> Any:
@@ -105,46 +104,13 @@ class PyomoStage(StageSolver):
         return np.clip(x, one.lower[0], one.upper[0])
 
 
-def _expression(shape: Sequence[Any], slots: Sequence[Any], x: Any) -> Any:
-    """A formula as a Pyomo expression again: prefix order, read from its end."""
-    stack: list[Any] = []
-    place = len(slots)
-    for token in reversed(shape):
-        if token == "#":
-            place -= 1
-            stack.append(slots[place])
-        elif isinstance(token, int):
-            stack.append(x[token])
-        else:
-            name, count = token
-            stack.append(_node(name, [stack.pop() for _ in range(count)]))
-    return stack[0]
-
-
 def _node(name: str, parts: list[Any]) -> Any:
-    first = parts[0]
-    if name == "+":
-        return sum(parts)
-    if name == "*":
-        return first * parts[1]
-    if name == "/":
-        return first / parts[1]
-    if name == "**":
-        return first ** parts[1]
-    if name == "-":
-        return -first
-    if name == "same":
-        return first
-    if name == "abs":
-        return abs(first)
+    """A node of a formula as a Pyomo expression again."""
     if name in ("min", "max"):
         return (numeric.MinExpression if name == "min" else numeric.MaxExpression)(parts)
     if name == "if":
         return pyo.Expr_if(*parts)
-    if name in ("<=", "<"):
-        return first <= parts[1] if name == "<=" else first < parts[1]
-    if name == "==":
-        return first == parts[1]
-    if hasattr(pyo, name):
-        return getattr(pyo, name)(first)
-    raise ModelError(f"stage_solver=: the term {name} cannot be given to a Pyomo solver.")
+    build = NODES[name].apply or (getattr(pyo, name) if name in FUNCTIONS else None)
+    if build is None:
+        raise ModelError(f"stage_solver=: the term {name} cannot be given to a Pyomo solver.")
+    return build(*parts)

@@ -21,7 +21,7 @@ from pyomo.core.expr.visitor import identify_variables
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.index.formula import compiled, source_of
+from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.agreement import refuse_other_trace
 from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
@@ -208,12 +208,12 @@ class _Reader:
             literals.append(literal)
             if slot is not None:
                 slots.append(slot)
-        source, switches = source_of(shape, literals, self.data.stand_ins(slots))
+        source, switches = Formula(shape, tuple(literals)).source(self.data.stand_ins(slots))
         if absent:
             present = np.array([float(stage in members) for stage in range(self.count)])
             source = f"np.where(s[{len(slots)}] != 0, {source}, 0.0)"
             slots.append(self.data.hidden(present, what))
-        return Term(number, compiled(source), tuple(slots), tuple(compiled(switch) for switch in switches))
+        return Term(number, kernel_of(source), tuple(slots), tuple(map(kernel_of, switches)))
 
     def _function(self, function: Any, stage: int, what: str) -> int:
         """Number of a function of the decision; the same in all stages, apart from data."""
@@ -233,12 +233,12 @@ class _Reader:
                 literals.append(literal_of(content) if kind == "number" else None)
                 if kind == "field":
                     fields.append(self.data.field(content, leaf))
-            source, _ = source_of(shape, literals, [None] * len(fields))
+            formula = Formula(shape, tuple(literals))
             used = tuple(sorted({token for token in shape if isinstance(token, int)}))
             self.functions[key] = len(self.function_list)
             self.function_list.append(
                 StageFunction(
-                    self._neutral(str(function)), compiled(source), tuple(fields), used, shape, tuple(literals)
+                    self._neutral(str(function)), kernel_of(formula.source()[0]), tuple(fields), used, formula
                 )
             )
         return self.functions[key]
@@ -356,13 +356,12 @@ class _Reader:
                 if slot is not None:
                     kept.append(slot)
             (shape,) = shapes
-            source, _ = source_of(shape, literals, self.data.stand_ins(kept))
+            formula = Formula(shape, tuple(literals))
             result.append(
                 MixedTerm(
                     self._neutral(str(first[place]), first[place]),
-                    shape,
-                    tuple(literals),
-                    compiled(source),
+                    formula,
+                    kernel_of(formula.source(self.data.stand_ins(kept))[0]),
                     tuple(kept),
                 )
             )

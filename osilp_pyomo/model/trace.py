@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
-from pyomo.common.numeric_types import native_numeric_types, native_types
+from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.constraint import Constraint
-from pyomo.core.expr import numeric_expr as numeric
 from pyomo.dae import ContinuousSet, DerivativeVar, Integral
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
@@ -21,9 +20,10 @@ from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import lay_bases, lay_grids, names_of
-from osilp_pyomo.index.convexity import AFFINE, UNKNOWN, Shape, by_rules, plain
 from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.grids import GridPoints
+from osilp_pyomo.index.nodes import AFFINE, DATA, UNKNOWN, Traits
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.model.affine import AffineTrace, affine_rows
 from osilp_pyomo.model.agreement import (
@@ -36,7 +36,7 @@ from osilp_pyomo.model.agreement import (
 )
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
-from osilp_pyomo.model.formulas import CannotCompileError, group_terms, shape_of
+from osilp_pyomo.model.formulas import CannotCompileError, group_terms, literal_text, shape_of
 from osilp_pyomo.model.linear import (
     LinearTerms,
     RelationTerms,
@@ -374,11 +374,11 @@ def read_curvature(
 def _terms(
     expressions: Sequence[Any], groups: Sequence[TermGroup], columns: Any, axes: Mapping[int, int], domain: Domain
 ) -> TermCurvature:
-    degrees = [_degree(expression, axes) for expression in expressions]
-    kinds = [
-        AFFINE if degree is not None and degree <= 2 else _by_rules(expression, axes, domain)
-        for expression, degree in zip(expressions, degrees, strict=True)
-    ]
+    degrees, kinds = [], []
+    for expression in expressions:
+        degree, kind = _degree_and_kind(expression, axes, domain)
+        degrees.append(degree)
+        kinds.append(kind)
     hessians = np.zeros((len(expressions), domain.dimension, domain.dimension))
     if 2 in degrees:
         quadratic = np.array([degree == 2 for degree in degrees])
@@ -386,52 +386,28 @@ def _terms(
     return TermCurvature(tuple(kinds), hessians)
 
 
-def _degree(node: Any, axes: Mapping[int, int]) -> int | None:
-    """Degree of a polynomial in the index; None for what is no polynomial, or of a degree above 2."""
-    if node.__class__ in native_types:
-        return 0
-    if not node.is_expression_type():
-        return int(id(node) in axes)
-    degrees = [_degree(part, axes) for part in node.args]
-    if None in degrees:
-        return None
-    known = [degree for degree in degrees if degree is not None]
-    if not any(known):
-        return 0
-    result: int | None = None
-    if isinstance(node, numeric.SumExpression):
-        result = max(known)
-    elif isinstance(node, numeric.ProductExpression):
-        result = sum(known)
-    elif (
-        isinstance(node, numeric.NegationExpression)
-        or node.is_named_expression_type()
-        or (isinstance(node, numeric.DivisionExpression) and known[1] == 0)
-    ):
-        result = known[0]
-    elif isinstance(node, numeric.PowExpression) and node.args[1].__class__ in native_numeric_types:
-        exponent = node.args[1]
-        result = known[0] * int(exponent) if exponent in (1, 2) else None
-    return result if result is not None and result <= 2 else None
-
-
-def _by_rules(expression: Any, axes: Mapping[int, int], domain: Domain) -> str:
+def _degree_and_kind(expression: Any, axes: Mapping[int, int], domain: Domain) -> tuple[int | None, str]:
+    """Degree in the index where it is at most 2, else None; curvature by the rules, "affine" up to degree 2."""
     shape, leaves = shape_of(expression, axes)
     literals: list[str | None] = []
-    slots: list[Shape] = []
+    slots: list[Traits] = []
     for leaf in leaves:
         if leaf.__class__ in native_numeric_types:
-            literals.append(repr(float(leaf)))
+            literals.append(literal_text(leaf))
             continue
         value: Any = None if hasattr(leaf, "curve_table") else leaf(exception=False)
         if value.__class__ not in native_numeric_types:
-            return UNKNOWN
+            return None, UNKNOWN
         literals.append(None)
-        slots.append(Shape("data", float(value), float(value)))
+        slots.append(Traits(DATA, float(value), float(value)))
+    formula = Formula(shape, tuple(literals))
+    degree = formula.degree()
+    if degree is not None and degree <= 2:
+        return degree, AFFINE
     ranges = {
-        axis: Shape(AFFINE, float(domain.lower[axis]), float(domain.upper[axis])) for axis in range(domain.dimension)
+        axis: Traits(AFFINE, float(domain.lower[axis]), float(domain.upper[axis])) for axis in range(domain.dimension)
     }
-    return plain(by_rules(shape, literals, slots, ranges).curvature)
+    return None, formula.traits(slots, ranges).kind
 
 
 def _hessians(groups: Sequence[TermGroup], columns: Any, domain: Domain) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX
+from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
 # stay in the cache; measured fastest between 2**15 and 2**17.

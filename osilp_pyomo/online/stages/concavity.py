@@ -12,8 +12,8 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import CurvatureError
-from osilp_pyomo.index.convexity import AFFINE, CONCAVE, CONVEX, UNKNOWN, Shape, by_rules, plain
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX, DATA, UNKNOWN, Traits
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals, Field, StageTemplate
@@ -27,19 +27,19 @@ _ARRIVALS, _PAIRS, _POINTS = 1000, 48, 25
 
 def function_curvatures(template: StageTemplate, lower: FloatArray, upper: FloatArray) -> list[str]:
     """Curvature of each function of the decision by the rules, for decisions within bounds."""
-    axes = {axis: Shape(AFFINE, float(lower[axis]), float(upper[axis])) for axis in range(len(template.decisions))}
+    axes = {axis: Traits(AFFINE, float(lower[axis]), float(upper[axis])) for axis in range(len(template.decisions))}
     found = []
     for function in template.functions:
-        if function.kernel is None:
+        if function.formula is None:
             found.append(AFFINE)
             continue
-        slots = [_data_shape(template.fields[field]) for field in function.slots]
-        found.append(plain(by_rules(function.shape, function.literals, slots, axes).curvature))
+        slots = [_data_traits(template.fields[field]) for field in function.slots]
+        found.append(function.formula.traits(slots, axes).kind)
     return found
 
 
-def _data_shape(field: Field) -> Shape:
-    return Shape("data", field.allowed.lower, field.allowed.upper)
+def _data_traits(field: Field) -> Traits:
+    return Traits(DATA, field.allowed.lower, field.allowed.upper)
 
 
 def check_curvature(evaluator: Evaluator, own: Arrivals) -> str:

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import CurvatureError, SolverError
-from osilp_pyomo.index.derivatives import JetWriter, function_text, made, slot_texts
+from osilp_pyomo.index.formula import define, function_text
+from osilp_pyomo.index.nodes import Code
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import solve_quadratic
 from osilp_pyomo.online.stages.batch import Batch
@@ -22,43 +23,6 @@ from osilp_pyomo.online.stages.template import Arrivals, StageTemplate
 _ROWS_A_ROUND, _ROUNDS = 30, 30
 # Iterations of SLSQP, and the accuracy it is asked for.
 _ITERATIONS, _ACCURACY = 300, 1e-12
-
-
-def degree(shape: tuple[Any, ...], literals: tuple[str | None, ...]) -> int | None:
-    """Degree of a formula as a polynomial of the decision; None where it is none."""
-    stack: list[tuple[int | None, str | None]] = []
-    slot = len(literals)
-    for token in reversed(shape):
-        if token == "#":
-            slot -= 1
-            stack.append((0, literals[slot]))
-        elif isinstance(token, int):
-            stack.append((1, None))
-        else:
-            name, count = token
-            arguments = [stack.pop() for _ in range(count)]
-            stack.append((_degree_of(name, arguments), None))
-    return stack[0][0]
-
-
-def _degree_of(name: str, arguments: list[tuple[int | None, str | None]]) -> int | None:
-    degrees = [each[0] for each in arguments]
-    if any(each is None for each in degrees):
-        return None
-    known = [each for each in degrees if each is not None]
-    if not any(known):
-        return 0
-    if name == "+":
-        return max(known)
-    if name in ("-", "same"):
-        return known[0]
-    if name == "*":
-        return known[0] + known[1]
-    if name == "/" and known[1] == 0:
-        return known[0]
-    if name == "**" and arguments[1][1] is not None and arguments[1][1].isdigit():
-        return known[0] * int(arguments[1][1])
-    return None
 
 
 class QuadraticStage(StageSolver):
@@ -79,7 +43,7 @@ class QuadraticStage(StageSolver):
         used = {term.function for row in template.own_rows for term in row.terms}
         if any(number >= len(template.decisions) for number in used):
             return False
-        degrees = [degree(each.shape, each.literals) for each in template.functions if each.kernel is not None]
+        degrees = [each.formula.degree() for each in template.functions if each.formula is not None]
         return all(each is not None and each <= 2 for each in degrees)
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -306,7 +270,7 @@ class SmoothStage(StageSolver):
 
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)
-        self._jacobian = made(_jacobian_source(self.template), "jacobian")
+        self._jacobian = define(_jacobian_source(self.template), "jacobian")
         self._mixed = [
             (
                 number,
@@ -400,28 +364,28 @@ class SmoothStage(StageSolver):
 
 def _jacobian_source(template: StageTemplate) -> str:
     """Source of ``jacobian(theta, x)``: derivative of each function along each variable, a list (K, n)."""
-    writer = JetWriter(True)
+    code = Code(True)
     rows = []
     size = len(template.decisions)
     axes = {axis: f"x[{axis}]" for axis in range(size)}
     for number, function in enumerate(template.functions):
-        if function.kernel is None:
+        if function.formula is None:
             rows.append("[" + ", ".join("1.0" if axis == number else "0.0" for axis in range(size)) + "]")
             continue
-        slots = slot_texts(function.literals, [f"theta[{field}]" for field in function.slots])
+        slots = [f"theta[{field}]" for field in function.slots]
         entries = []
         for axis in range(size):
-            jet = writer.write(function.shape, slots, axes, axis) if axis in function.axes else None
+            jet = function.formula.derive(code, slots, axes, axis) if axis in function.axes else None
             entries.append("0.0" if jet is None or jet.first is None else jet.first)
         rows.append(f"[{', '.join(entries)}]")
-    return function_text("jacobian", "theta, x", writer.lines, f"[{', '.join(rows)}]")
+    return function_text("jacobian", "theta, x", code.lines, f"[{', '.join(rows)}]")
 
 
 def _mixed_gradient(template: StageTemplate, family: int, number: int, axis: int) -> Any:
     term, dimension = template.families[family].mixed[number], template.families[family].domain.dimension
-    writer = JetWriter(False)
-    slots = slot_texts(term.literals, [f"s[{k}]" for k in range(len(term.slots))])
+    code = Code(False)
+    slots = [f"s[{k}]" for k in range(len(term.slots))]
     axes = {place: f"u[{place}]" for place in range(dimension)}
     axes.update({dimension + place: f"x[{place}]" for place in range(len(template.decisions))})
-    jet = writer.write(term.shape, slots, axes, dimension + axis)
-    return made(function_text("slope", "s, u, x", writer.lines, jet.first or "0.0"), "slope")
+    jet = term.formula.derive(code, slots, axes, dimension + axis)
+    return define(function_text("slope", "s, u, x", code.lines, jet.first or "0.0"), "slope")

@@ -14,7 +14,8 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import COMPILED, just_in_time
 from osilp_pyomo.errors import CurvatureError, DataError
-from osilp_pyomo.index.derivatives import JetWriter, function_text, made, slot_texts
+from osilp_pyomo.index.formula import define, function_text
+from osilp_pyomo.index.nodes import Code
 from osilp_pyomo.online.kernels.smooth import BENDS, FAR, ITERATIONS, make_newton, make_run, make_values
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
@@ -32,50 +33,50 @@ def slope_source(template: StageTemplate, axis: int, scalar: bool) -> str:
 
     ``theta[f]`` is field f, ``p[k]`` the weight of function k, ``x`` the variable.
     """
-    writer = JetWriter(scalar)
+    code = Code(scalar)
     first, second = [f"p[{axis}]"], []
     for number, function in enumerate(template.functions):
-        if function.kernel is None or axis not in function.axes:
+        if function.formula is None or axis not in function.axes:
             continue
-        slots = slot_texts(function.literals, [f"theta[{field}]" for field in function.slots])
-        jet = writer.write(function.shape, slots, {axis: "x"}, axis)
+        slots = [f"theta[{field}]" for field in function.slots]
+        jet = function.formula.derive(code, slots, {axis: "x"}, axis)
         if jet.first is not None:
             first.append(f"p[{number}] * {jet.first}")
         if jet.second is not None:
             second.append(f"p[{number}] * {jet.second}")
     result = f"({' + '.join(first)}), ({' + '.join(second) or '0.0'})"
-    return function_text("slope", "theta, p, x", writer.lines, result)
+    return function_text("slope", "theta, p, x", code.lines, result)
 
 
 def slopes_source(template: StageTemplate, axis: int) -> str:
     """Source of ``slopes(theta, x)`` for arrays: the derivative of every function along one variable, a list (K,)."""
-    writer = JetWriter(False)
+    code = Code(False)
     entries = []
     for number, function in enumerate(template.functions):
-        if function.kernel is None:
+        if function.formula is None:
             entries.append("1.0" if number == axis else "0.0")
             continue
         if axis not in function.axes:
             entries.append("0.0")
             continue
-        slots = slot_texts(function.literals, [f"theta[{field}]" for field in function.slots])
-        entries.append(writer.write(function.shape, slots, {axis: "x"}, axis).first or "0.0")
-    return function_text("slopes", "theta, x", writer.lines, f"[{', '.join(entries)}]")
+        slots = [f"theta[{field}]" for field in function.slots]
+        entries.append(function.formula.derive(code, slots, {axis: "x"}, axis).first or "0.0")
+    return function_text("slopes", "theta, x", code.lines, f"[{', '.join(entries)}]")
 
 
 def values_source(template: StageTemplate) -> str:
     """Source of ``values(theta, x, out)`` for a single variable: all functions of the decision."""
-    writer = JetWriter(True)
+    code = Code(True)
     writes = []
     for number, function in enumerate(template.functions):
-        if function.kernel is None:
+        if function.formula is None:
             writes.append(f"out[{number}] = x")
             continue
-        slots = slot_texts(function.literals, [f"theta[{field}]" for field in function.slots])
+        slots = [f"theta[{field}]" for field in function.slots]
         # Differentiated along no axis: values only.
-        jet = writer.write(function.shape, slots, {0: "x"}, -1)
+        jet = function.formula.derive(code, slots, {0: "x"}, -1)
         writes.append(f"out[{number}] = {jet.value}")
-    return function_text("values", "theta, x, out", [*writer.lines, *writes], "0")
+    return function_text("values", "theta, x, out", [*code.lines, *writes], "0")
 
 
 class NewtonStage(StageSolver):
@@ -95,12 +96,12 @@ class NewtonStage(StageSolver):
         super().__init__(evaluator)
         template = self.template
         axes = range(len(template.decisions))
-        self._slopes = [made(slope_source(template, axis, False), "slope") for axis in axes]
-        slopes = [made(slope_source(template, axis, True), "slope") for axis in axes]
+        self._slopes = [define(slope_source(template, axis, False), "slope") for axis in axes]
+        slopes = [define(slope_source(template, axis, True), "slope") for axis in axes]
         self._newtons = [make_newton(slope, False) for slope in slopes]
         self._runners: dict[bool, Callable[..., int]] = {}
         self._met = 0
-        self._all_slopes = [made(slopes_source(template, axis), "slopes") for axis in axes]
+        self._all_slopes = [define(slopes_source(template, axis), "slopes") for axis in axes]
         self.mixed = any(family.mixed for family in template.families)
         self._mixed_slopes = [[_mixed_slope(self.template, number, k) for k in range(len(family.mixed))]
                               for number, family in enumerate(template.families)]  # fmt: skip
@@ -127,8 +128,8 @@ class NewtonStage(StageSolver):
         compile_it = COMPILED and self._met >= _WORTH_COMPILING
         if compile_it not in self._runners:
             slope, values = (
-                made(slope_source(self.template, 0, True), "slope"),
-                made(values_source(self.template), "values"),
+                define(slope_source(self.template, 0, True), "slope"),
+                define(values_source(self.template), "values"),
             )
             if compile_it:
                 slope = just_in_time(slope)
@@ -246,13 +247,13 @@ class NewtonStage(StageSolver):
 
 def _mixed_slope(template: StageTemplate, family: int, number: int) -> Callable[..., Any]:
     term, dimension = template.families[family].mixed[number], template.families[family].domain.dimension
-    writer = JetWriter(False)
-    slots = slot_texts(term.literals, [f"s[{k}]" for k in range(len(term.slots))])
+    code = Code(False)
+    slots = [f"s[{k}]" for k in range(len(term.slots))]
     axes = {axis: f"u[{axis}]" for axis in range(dimension)}
     axes[dimension] = "x"
-    jet = writer.write(term.shape, slots, axes, dimension)
-    return made(
-        function_text("slope", "s, u, x", writer.lines, f"{jet.first or '0.0'}, {jet.second or '0.0'}"), "slope"
+    jet = term.formula.derive(code, slots, axes, dimension)
+    return define(
+        function_text("slope", "s, u, x", code.lines, f"{jet.first or '0.0'}, {jet.second or '0.0'}"), "slope"
     )
 
 

@@ -25,6 +25,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.offline.rows import Kernel, TermGroup, TracedRows
 
 # The function of a term that does not depend on the decision.
@@ -216,8 +217,7 @@ class StageFunction:
     kernel: Kernel | None
     slots: tuple[int, ...]
     axes: tuple[int, ...]
-    shape: tuple[Any, ...] = ()
-    literals: tuple[str | None, ...] = ()
+    formula: Formula | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +225,7 @@ class MixedTerm:
     """A term g(u, x, theta) that cannot be taken apart into functions of u times functions of x."""
 
     text: str
-    shape: tuple[Any, ...]
-    literals: tuple[str | None, ...]
+    formula: Formula
     kernel: Kernel
     slots: tuple[int | CurveStack, ...]
 

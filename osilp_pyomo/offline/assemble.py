@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.offline.conflicts import Clause
@@ -16,27 +19,64 @@ from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
 
 
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a result speaks of, in the user's names.
+
+    ``routes`` and ``indices`` have an entry for each family; ``place(number, point)`` is what the user calls a point of
+    a family's index; ``variables`` is None where values are not kept in memory.
+    """
+
+    maximize: bool
+    routes: Mapping[str, str]
+    indices: Mapping[str, tuple[str, ...]]
+    place: Callable[[int, FloatArray], Any]
+    variables: Iterable[str] | None
+    constraints: Iterable[str]
+
+    @classmethod
+    def of(cls, problem: SemiInfiniteLP) -> Subject:
+        """What a problem in arrays is about."""
+        bounded = [compactify(family) for family in problem.families]
+        return cls(
+            problem.core.maximize,
+            {family.name: family.route for family in problem.families},
+            {family.name: family.user_domain.names for family in problem.families},
+            lambda number, point: bounded[number].user_domain.label(bounded[number].user_points(point[None])[0]),
+            problem.core.column_names,
+            problem.core.row_names,
+        )
+
+
 def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:
-    """What a method found as a result that speaks in the user's names; a doubtful answer warns."""
+    """What a method found for a problem in arrays."""
+    complaint = _complaint(method, problem, solved) if solved.status in ("optimal", "inaccurate") else None
+    return make_result(Subject.of(problem), method, replace(solved, complaint=complaint), seconds)
+
+
+def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -> Result:
+    """What a method found as a result that speaks in the user's names; a doubtful answer warns.
+
+    Every result is made here, and nowhere else is an answer called inaccurate.
+    """
     status = solved.status
-    complaint = _complaint(method, problem, solved) if status in ("optimal", "inaccurate") else None
-    if complaint is not None:
+    if solved.complaint is not None:
         status = "inaccurate"
-        warn_user(f"{method}: the answer is less accurate than it should be: {complaint}.", AccuracyWarning)
+        warn_user(f"{method}: the answer is less accurate than it should be: {solved.complaint}.", AccuracyWarning)
     return Result(
         method,
         status,
-        "maximize" if problem.core.maximize else "minimize",
+        "maximize" if subject.maximize else "minimize",
         solved.objective,
         solved.bound,
         pd.DataFrame(list(solved.log)),
         solved.rows,
         solved.memory,
         seconds,
-        {family.name: family.route for family in problem.families},
-        None if solved.point is None else _answer(problem, solved.point),
-        dict(zip(problem.names, solved.separation, strict=False)) if method == "exchange" else {},
-        indices={family.name: family.user_domain.names for family in problem.families},
+        dict(subject.routes),
+        None if solved.point is None else _answer(subject, solved.point),
+        dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
+        indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
         remark=_remark(solved),
     )
@@ -64,24 +104,24 @@ def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:
     )
 
 
-def _answer(problem: SemiInfiniteLP, point: Point) -> Answer:
-    names, core, looks = problem.names, problem.core, point.audit.families
-    variables = pd.Index(list(core.column_names), dtype=object, name="variable")
-    constraints = pd.Index(list(core.row_names), dtype=object, name="constraint")
-    worst = {}
-    for family, look in zip(problem.families, looks, strict=True):
-        bounded = compactify(family)
-        worst[family.name] = family.domain.label(bounded.user_points(look.worst[None])[0])
+def _answer(subject: Subject, point: Point) -> Answer:
+    looks = point.audit.families
+
+    def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
+        if values is None or names is None:
+            return None
+        # Adding zero takes the sign from -0.0.
+        return pd.Series(values + 0.0, index=pd.Index(list(names), dtype=object, name=kind), name=name)
+
     return Answer(
-        pd.Series(point.x, index=variables, name="value"),
+        series(point.x, subject.variables, "variable", "value"),
         point.audit,
         FamilyMap({look.name: look.violation for look in looks}),
         FamilyMap({look.name: look.relative for look in looks}),
-        FamilyMap(worst),
-        None if point.prices is None else FamilyMap(dict(zip(names, point.prices, strict=True))),
-        # Adding zero takes the sign from -0.0.
-        None if point.core_duals is None else pd.Series(point.core_duals + 0.0, index=constraints, name="dual"),
-        None if point.reduced_costs is None else pd.Series(point.reduced_costs + 0.0, index=variables, name="rc"),
+        FamilyMap({look.name: subject.place(number, look.worst) for number, look in enumerate(looks)}),
+        None if point.prices is None else FamilyMap(dict(zip(subject.routes, point.prices, strict=True))),
+        series(point.core_duals, subject.constraints, "constraint", "dual"),
+        series(point.reduced_costs, subject.variables, "variable", "rc"),
         point.repaired,
         point.test_violation,
     )
@@ -89,7 +129,7 @@ def _answer(problem: SemiInfiniteLP, point: Point) -> Answer:
 
 def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | None:
     """What, if anything, is wrong with an answer that its method calls optimal."""
-    if solved.point is None:
+    if solved.point is None or solved.point.x is None:
         return None
     if solved.status == "inaccurate":
         return "HiGHS leaves rows of its LP violated; look for coefficients of very different size"

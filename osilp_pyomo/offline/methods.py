@@ -48,9 +48,12 @@ _SAME_ATOM = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """An answer: where, how good, at what prices (None for a model with integers), and its audit."""
+    """An answer: where, how good, at what prices (None for a model with integers), and its audit.
 
-    x: FloatArray
+    ``x`` is None where values are not kept in memory.
+    """
+
+    x: FloatArray | None
     audit: Audit
     prices: tuple[Price, ...] | None
     core_duals: FloatArray | None
@@ -64,7 +67,8 @@ class Solved:
     """How a method ended.
 
     ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
-    coefficients that are tiny beside others of their row.
+    coefficients that are tiny beside others of their row; ``complaint`` is what is wrong with an answer that is less
+    accurate than it should be.
     """
 
     status: str
@@ -77,6 +81,7 @@ class Solved:
     separation: tuple[str, ...] = ()
     conflict: Conflict = NO_CONFLICT
     dropped: bool = False
+    complaint: str | None = None
 
 
 def solve_by(

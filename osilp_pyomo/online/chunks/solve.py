@@ -14,25 +14,27 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._pools import as_executor, mapper
 from osilp_pyomo._progress import bar
-from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SolverError
+from osilp_pyomo.errors import DataError, OptionError, SolverError
 from osilp_pyomo.lp.columns import Threshold, decisions
 from osilp_pyomo.lp.wide import WideAnswer, solve_wide
+from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points, look_from
-from osilp_pyomo.offline.results import FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.offline.conflicts import Conflict
+from osilp_pyomo.offline.methods import Point, Solved
+from osilp_pyomo.offline.results import FEASIBLE, Result
 from osilp_pyomo.online.chunks.blocks import BlockMaker, FileBlock
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.online.chunks.source import Chunks
+from osilp_pyomo.online.hindsight.lp import ordinary_duals, stage_subject
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.stages.identity import identity_of
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily
@@ -164,19 +166,9 @@ def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, f
 
 
 def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float) -> Result:
-    return Result(
-        "projected", answer.status, _sense(program), np.nan, np.nan, pd.DataFrame(), program.evaluator.resources, 0,
-        seconds, _routes(program), None, indices=program.template.indices,
-        remark="what conflicts is not looked for among arrivals in chunks" if answer.status == "infeasible" else "",
-    )  # fmt: skip
-
-
-def _sense(program: CompiledStages) -> str:
-    return "maximize" if program.template.maximize else "minimize"
-
-
-def _routes(program: CompiledStages) -> dict[str, str]:
-    return {family.name: "traced" for family in program.template.families}
+    why = "what conflicts is not looked for among arrivals in chunks" if answer.status == "infeasible" else ""
+    solved = Solved(answer.status, np.nan, np.nan, rows=program.evaluator.resources, conflict=Conflict(why_none=why))
+    return make_result(stage_subject(program.template), "projected", solved, seconds)
 
 
 # -- the last sweep --------------------------------------------------------------------------------------
@@ -298,49 +290,31 @@ class _Settling:
         bound = sense * answer.bound + constant
         looks = [self._look(number, family) for number, family in enumerate(template.families)]
         checked = Audit(tuple(looks), self._ordinary(), 0.0, bound, 0.0, abs(self.reward - bound))
-        size = 1.0 + abs(self.reward)
-        status = answer.status
         over = self._overrun()
-        limits = np.maximum(np.abs(program.evaluator.total), np.median(np.abs(program.evaluator.total)))
+        evaluator, dual = program.evaluator, answer.dual
+        limits = np.maximum(np.abs(evaluator.total), np.median(np.abs(evaluator.total)))
         overrun = float(np.max(over / np.where(limits > 0, limits, 1.0), initial=0.0))
-        if max(checked.ordinary_violation, overrun) > FEASIBLE or checked.gap > FEASIBLE * size:
-            status = "inaccurate"
-            warn_user(
-                f"projected: the answer is less accurate than it should be: objective {self.reward:.10g}, bound "
-                f"{bound:.10g}, ordinary rows violated by {checked.ordinary_violation:.2g}.", AccuracyWarning,
-            )  # fmt: skip
-        prices = FamilyMap(
-            {family.name: program.price_on(number, answer.dual) for number, family in enumerate(template.families)}
-        )
-        evaluator = program.evaluator
-        duals: dict[str, float] = {}
-        for group in evaluator.groups:
-            if group.family is None:
-                own = float(answer.dual[group.projected][0] / evaluator.unit[group.projected][0])
-                duals[group.name] = duals.get(group.name, 0.0) + sense * group.sign * own
-        told = Answer(
+        complaint = None
+        if max(checked.ordinary_violation, overrun) > FEASIBLE or checked.gap > FEASIBLE * (1.0 + abs(self.reward)):
+            complaint = (
+                f"objective {self.reward:.10g}, bound {bound:.10g}, ordinary rows violated by "
+                f"{checked.ordinary_violation:.2g}"
+            )
+        point = Point(
             None,
             checked,
-            FamilyMap({look.name: look.violation for look in looks}),
-            FamilyMap({look.name: look.relative for look in looks}),
-            FamilyMap(
-                {
-                    look.name: family.domain.label(look.worst)
-                    for look, family in zip(looks, template.families, strict=True)
-                }
+            tuple(program.price_on(number, dual) for number in range(len(template.families))),
+            ordinary_duals(
+                evaluator, lambda _, group: float(dual[group.projected][0] / evaluator.unit[group.projected][0])
             ),
-            prices,
-            pd.Series(duals, name="dual", dtype=float),
             None,
-            False,
-            max(0.0, float(np.max(over * program.evaluator.unit, initial=0.0))),
+            test_violation=max(0.0, float(np.max(over * evaluator.unit, initial=0.0))),
         )
         memory = answer.gathered * (evaluator.resources + 3) * 8 * 3
-        return Result(
-            "projected", status, _sense(program), self.reward, bound, pd.DataFrame(), evaluator.resources, memory,
-            seconds, _routes(program), told, indices=template.indices, written=written,
-            solved_for=identity_of(evaluator, sum(block.arrivals for block in self.blocks)),
-        )  # fmt: skip
+        solved = Solved(answer.status, self.reward, bound, point, evaluator.resources, memory, complaint=complaint)
+        result = make_result(stage_subject(template), "projected", solved, seconds)
+        arrivals = sum(block.arrivals for block in self.blocks)
+        return replace(result, written=written, solved_for=identity_of(evaluator, arrivals))
 
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:
         points = self.points[number]

@@ -10,17 +10,18 @@ import time
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._warnings import warn_user
-from osilp_pyomo.errors import AccuracyWarning, ModelError
+from osilp_pyomo.errors import ModelError
+from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points
+from osilp_pyomo.offline.conflicts import Conflict
+from osilp_pyomo.offline.methods import Point, Solved
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
-from osilp_pyomo.offline.results import Answer, FamilyMap, Result
+from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.search.scan import peaks_of, scan_points
 from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
-from osilp_pyomo.online.hindsight.lp import DecisionNames
+from osilp_pyomo.online.hindsight.lp import DecisionNames, ordinary_duals, stage_subject
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
@@ -48,10 +49,11 @@ def solve_convex(
     found = minimize_dual(problem, rows, np.zeros(len(rows.budget)))
     if not np.isfinite(found.bound):
         raise ModelError("solve_offline: the dual has no finite value; look for stages without a solution.")
-    if method == "projected" or not evaluator.template.families:
-        return _result(problem, rows, found, null, method, started)
-    found, rows = _exchange(problem, batch, found)
-    return _result(problem, rows, found, null, method, started)
+    if method == "exchange" and evaluator.template.families:
+        found, rows = _exchange(problem, batch, found)
+    solved = _solved(problem, rows, found, null, method)
+    subject = stage_subject(evaluator.template, DecisionNames(evaluator.template, arrivals.index))
+    return make_result(subject, method, solved, time.monotonic() - started)
 
 
 def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> Rows:
@@ -212,88 +214,64 @@ def _share(over: FloatArray, room: FloatArray) -> float:
     return float(np.max(over[violated] / (over[violated] + room[violated])))
 
 
-def _result(
-    problem: ConcaveProblem, rows: Rows, found: Found, null: FloatArray | None, method: str, started: float
-) -> Result:
-    evaluator, template, batch = problem.evaluator, problem.template, problem.batch
+def _solved(problem: ConcaveProblem, rows: Rows, found: Found, null: FloatArray | None, method: str) -> Solved:
+    """An answer that keeps every row, the bound, prices, and what the audit sees."""
+    evaluator, template = problem.evaluator, problem.template
     sense = 1.0 if template.maximize else -1.0
     x, repaired = _repaired(problem, rows, found.x, null, method)
     objective = sense * problem.earned(x) + template.offset
     bound = sense * found.bound + template.offset
     looks = tuple(_look(problem, number, x) for number in range(len(template.families)))
-    gap = abs(objective - bound)
     missed = _missed(problem, rows, found.dual)
-    audit = Audit(looks, _ordinary_violation(problem, rows, x), missed, bound, missed, gap)
-    prices = FamilyMap(
-        {
-            family.name: _price(problem, rows, found.dual, number, sense)
-            for number, family in enumerate(template.families)
-        }
-    )
-    duals: dict[str, float] = {}
-    for group, part in zip(evaluator.groups, rows.parts, strict=True):
-        if part.family is None:
-            duals[group.name] = duals.get(group.name, 0.0) + sense * group.sign * float(
-                found.dual[part.at][0] / part.unit[0]
-            )
-    names = pd.Index(list(DecisionNames(template, batch.arrivals.index)), dtype=object, name="variable")
-    test = float(np.maximum(problem.used(rows, x) - rows.budget, 0.0).max()) if method == "projected" else np.nan
-    answer = Answer(
-        pd.Series(x.ravel(), index=names, name="value"),
-        audit,
-        FamilyMap({look.name: look.violation for look in looks}),
-        FamilyMap({look.name: look.relative for look in looks}),
-        FamilyMap(
-            {look.name: family.domain.label(look.worst) for look, family in zip(looks, template.families, strict=True)}
-        ),
-        prices,
-        pd.Series(duals, name="dual", dtype=float),
-        pd.Series(np.nan, index=names, name="rc"),
-        repaired,
-        test,
-    )
-    status = "optimal"
-    scaled = max((look.relative for look in looks), default=0.0) if method == "exchange" else 0.0
+    audit = Audit(looks, _ordinary_violation(problem, rows, x), missed, bound, missed, abs(objective - bound))
     over = problem.used(rows, x) - rows.budget
-    over = np.where(np.isneginf(rows.floor), np.abs(over), over) / np.where(
-        np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0
+    shares = np.where(np.isneginf(rows.floor), np.abs(over), over) / np.where(
+        rows.budget != 0, np.abs(rows.budget), 1.0
     )
-    broken = max(scaled, float(over.max(initial=0.0)), audit.ordinary_violation)
+    scaled = max((look.relative for look in looks), default=0.0) if method == "exchange" else 0.0
+    broken = max(scaled, float(shares.max(initial=0.0)), audit.ordinary_violation)
     if broken > _INACCURATE and abs(found.bound) > _UNBOUNDED * problem.size:
-        return Result(
-            method, "infeasible", "maximize" if template.maximize else "minimize", np.nan, np.nan, pd.DataFrame(), 0, 0,
-            time.monotonic() - started, {family.name: "traced" for family in template.families}, None,
-            indices=template.indices, remark="what conflicts is not looked for among convex stages",
-        )  # fmt: skip
-    if broken > _INACCURATE:
-        status = "inaccurate"
-        warn_user(
-            f"{method}: the answer is less accurate than it should be: a row is violated by {broken:.2g} of its limit.",
-            AccuracyWarning,
-        )
-    elif missed > _INACCURATE * (1 + abs(objective)):
-        status = "inaccurate"
-        warn_user(
-            f"{method}: the answer is less accurate than it should be: the audit found decisions worth {missed:.2g} "
-            "more at the price than those found, so that the bound is no bound.",
-            AccuracyWarning,
-        )
-    elif gap > _INACCURATE * (1 + abs(objective)):
-        status = "inaccurate"
-        warn_user(
-            f"{method}: the answer is less accurate than it should be: objective {objective:.10g} and bound "
-            f"{bound:.10g} are apart.",
-            AccuracyWarning,
-        )
-    log = pd.DataFrame({"passes": [found.passes]})
-    count = sum(
-        len(part.points) if part.phi is None else part.phi.shape[1] for part in rows.parts if part.family is not None
+        why = "what conflicts is not looked for among convex stages"
+        return Solved("infeasible", np.nan, np.nan, conflict=Conflict(why_none=why))
+    point = Point(
+        x.ravel(),
+        audit,
+        tuple(_price(problem, rows, found.dual, number, sense) for number in range(len(template.families))),
+        ordinary_duals(evaluator, lambda number, _: _ordinary_dual(rows.parts[number], found.dual)),
+        np.full(x.size, np.nan),
+        repaired,
+        float(np.maximum(over, 0.0).max()) if method == "projected" else np.nan,
     )
-    return Result(
-        method, status, "maximize" if template.maximize else "minimize", objective, bound, log, count,
-        int(batch.usage.nbytes + rows.usage.nbytes), time.monotonic() - started,
-        {family.name: "traced" for family in template.families}, answer, indices=template.indices,
-    )  # fmt: skip
+    parts = [part for part in rows.parts if part.family is not None]
+    return Solved(
+        "optimal",
+        objective,
+        bound,
+        point,
+        rows=sum(len(part.points) if part.phi is None else part.phi.shape[1] for part in parts),
+        memory=int(problem.batch.usage.nbytes + rows.usage.nbytes),
+        log=({"passes": found.passes},),
+        complaint=_complaint(broken, missed, objective, bound),
+    )
+
+
+def _ordinary_dual(part: Part, dual: FloatArray) -> float:
+    return float(dual[part.at][0] / part.unit[0])
+
+
+def _complaint(broken: float, missed: float, objective: float, bound: float) -> str | None:
+    """What, if anything, is wrong with an answer."""
+    size = _INACCURATE * (1 + abs(objective))
+    if broken > _INACCURATE:
+        return f"a row is violated by {broken:.2g} of its limit"
+    if missed > size:
+        return (
+            f"the audit found decisions worth {missed:.2g} more at the price than those found, so that the bound is no "
+            "bound"
+        )
+    if abs(objective - bound) > size:
+        return f"objective {objective:.10g} and bound {bound:.10g} are apart"
+    return None
 
 
 def _ordinary_violation(problem: ConcaveProblem, rows: Rows, x: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,11 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.offline.assemble import Subject
 from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, as_affine
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
-from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate
 
 
@@ -174,3 +175,25 @@ def _ordinary_rows(template: StageTemplate, arrivals: Arrivals, counts: FloatArr
     matrix = sparse.csr_array(sparse.vstack(blocks))
     matrix.eliminate_zeros()
     return matrix, np.concatenate(lower), np.concatenate(upper), names
+
+
+def stage_subject(template: StageTemplate, variables: Iterable[str] | None = None) -> Subject:
+    """What a result about stages speaks of; without names of variables, of no values."""
+    return Subject(
+        template.maximize,
+        {family.name: "traced" for family in template.families},
+        template.indices,
+        lambda number, point: template.families[number].domain.label(point),
+        variables,
+        dict.fromkeys(row.name for row in template.rows),
+    )
+
+
+def ordinary_duals(evaluator: Evaluator, dual_of: Callable[[int, ResourceGroup], float]) -> FloatArray:
+    """Duals of the ordinary rows in the sense of the model; ``dual_of`` gives that of each side of one."""
+    sense = 1.0 if evaluator.template.maximize else -1.0
+    duals = dict.fromkeys((row.name for row in evaluator.template.rows), 0.0)
+    for number, group in enumerate(evaluator.groups):
+        if group.family is None:
+            duals[group.name] += sense * group.sign * dual_of(number, group)
+    return np.array(list(duals.values()))

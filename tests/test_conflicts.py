@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 import pytest
-from hard_optima import PROBLEMS as HARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known_optima import PROBLEMS as KNOWN
+from optima import PROBLEMS
 from pyomo.contrib.pyros import BudgetSet
 from pyomo.dae import ContinuousSet
 from scipy.optimize import linprog
@@ -18,9 +17,7 @@ import osilp_pyomo as osilp
 from osilp_pyomo.model.trace import trace_model
 
 # Of one, fractions satisfy all rows.
-INFEASIBLE = [
-    known for known in [*KNOWN, *HARD] if known.status == "infeasible" and known.name != "no_integer_in_the_band"
-]
+INFEASIBLE = [known for known in PROBLEMS if known.status == "infeasible" and known.name != "no_integer_in_the_band"]
 
 
 def capacity_model():

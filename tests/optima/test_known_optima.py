@@ -1,12 +1,9 @@
 """Semi-infinite programs with independently known optima, and what every exact answer must satisfy."""
 
 import pytest
-from hard_optima import PROBLEMS as HARD
-from known_optima import PROBLEMS as KNOWN
 
 import osilp_pyomo as osilp
-
-PROBLEMS = [*KNOWN, *HARD]
+from optima import PROBLEMS
 
 
 @pytest.mark.parametrize("known", PROBLEMS, ids=[known.name for known in PROBLEMS])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.online.history import History
-from osilp_pyomo.online.loop import Outcome, StageLoop
+from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, described
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, ProjectedArrival
@@ -190,14 +190,14 @@ class Controller:
         if self._loop.steps_single and self._plain:
             x, wanted, reason, reward = self._loop.step(self._live, batch, place)
             return Decision(x, wanted, REASONS[reason], reward, self._live.t)
-        outcome, rewards = self._live_run(batch)
-        return self._decision(outcome, float(rewards[0]), self._live.t)
+        return self._decision(self._live_run(batch), self._live.t)
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:
         """What ``step`` would decide; nothing changes."""
         batch = self._one(row, theta)
         outcome = self._loop.run(self._live.copy(), batch, remember=False)
-        return self._decision(outcome, float(self._evaluator.reward(batch, outcome.taken)[0]), self._live.t + 1)
+        outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.taken))
+        return self._decision(outcome, self._live.t + 1)
 
     def update(self, row: Any = None, /, x: Any = None, **theta: Any) -> None:
         """Learn an arrival, and what was really done: ``x`` as in ``Decision.x``; what ``decide`` says if not given.
@@ -257,15 +257,16 @@ class Controller:
         """
         batch = self.program.batch(data, profiles)
         if not len(batch):
-            return self.program.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
+            return self.program.template.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
         self._refuse_beyond(len(batch))
         self._check(batch)
         if hold_price:
             outcome = self._loop.held(self._live, batch)
-            rewards = self._live_run(batch, outcome.taken)[1]
+            rewards = self._live_run(batch, outcome.taken).rewards
         else:
-            outcome, rewards = self._live_run(batch)
-        frame = self.program.decision_frame(outcome.taken, batch.arrivals.index)
+            outcome = self._live_run(batch)
+            rewards = outcome.rewards
+        frame = self.program.template.decision_frame(outcome.taken, batch.arrivals.index)
         told = {"reason": np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], "reward": rewards}
         # A decision that is itself called "reward" keeps its name.
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
@@ -368,12 +369,12 @@ class Controller:
         live = self._live
         live.state = self.policy.warm(live.state, self._loop.setting(live), dual)
 
-    def meet(self, batch: Batch) -> tuple[Outcome, FloatArray]:
+    def meet(self, batch: Batch) -> LoopOutcome:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
         self._check(batch)
         return self._live_run(batch)
 
-    def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> tuple[Outcome, FloatArray]:
+    def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
         """Decide and learn a batch; where something fails, nothing has changed."""
         history = self._live.history
         mark = None if history is None else history.mark()
@@ -385,10 +386,11 @@ class Controller:
             if history is not None and mark is not None:
                 history.back_to(mark)
             raise
-        rewards = self._evaluator.reward(batch, outcome.taken) if outcome.rewards is None else outcome.rewards
-        live.earned += rewards.item() if len(rewards) == 1 else float(rewards.sum())
+        if len(outcome.rewards) < len(batch):
+            outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.taken))
+        live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
         self._live = live
-        return outcome, rewards
+        return outcome
 
     @property
     def point_remaining(self) -> FloatArray:
@@ -479,8 +481,8 @@ class Controller:
             raise DataError("x must hold finite numbers only.")
         return values
 
-    def _decision(self, outcome: Outcome, reward: float, t: int) -> Decision:
-        reason = REASONS[int(outcome.reasons[0])]
+    def _decision(self, outcome: LoopOutcome, t: int) -> Decision:
+        reason, reward = REASONS[int(outcome.reasons[0])], float(outcome.rewards[0])
         return Decision(self._given_back(outcome.taken[0]), self._given_back(outcome.wanted[0]), reason, reward, t)
 
     def _given_back(self, values: FloatArray) -> Any:

@@ -6,7 +6,8 @@ path, one arrival after the other. Both give the same decisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -25,13 +26,23 @@ from osilp_pyomo.online.stages.newton import NewtonStage
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """Decisions for a batch: (B, n) wanted and taken, reasons (B,) as numbers, and rewards (B,) where known."""
+class LoopOutcome:
+    """Decisions for a batch: (B, n) wanted and taken, reasons (B,) as numbers, and rewards (B,).
+
+    Where the loop does not know the rewards of all decisions, there are fewer; the controller then computes them.
+    """
 
     wanted: FloatArray
     taken: FloatArray
     reasons: FloatArray
-    rewards: FloatArray | None = None
+    rewards: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def concat(cls, pieces: Sequence[LoopOutcome]) -> LoopOutcome:
+        """Outcomes of batches that follow each other, as that of one batch."""
+        if len(pieces) == 1:
+            return pieces[0]
+        return cls(*(np.concatenate([getattr(piece, each.name) for piece in pieces]) for each in fields(cls)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +163,7 @@ class StageLoop:
             return False
         return bool(template.integer.all()) if template.options else len(template.decisions) == 1
 
-    def held(self, live: Live, batch: Batch) -> Outcome:
+    def held(self, live: Live, batch: Batch) -> LoopOutcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
         if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
@@ -162,21 +173,23 @@ class StageLoop:
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
         pieces = [self._generic(live, batch.part(slice(b, b + 1)), None, learn=False) for b in range(len(batch))]
-        return _joined(pieces)
+        return LoopOutcome.concat(pieces)
 
-    def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> Outcome:
+    def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
         if isinstance(self.policy, Resolve):
             return self._by_resolving(live, batch, forced, remember)
         return self._segment(live, batch, forced)
 
-    def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> Outcome:
+    def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
         if self.kernel:
             return self._by_kernel(live, batch, self._rules(live).settings, forced, self._fractions(live, batch))
         cuts = [slice(b, b + 1) for b in range(len(batch))]
-        return _joined([self._generic(live, batch.part(cut), None if forced is None else forced[cut]) for cut in cuts])
+        return LoopOutcome.concat(
+            [self._generic(live, batch.part(cut), None if forced is None else forced[cut]) for cut in cuts]
+        )
 
-    def _by_resolving(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> Outcome:
+    def _by_resolving(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         policy, history = self.policy, live.history
         assert isinstance(policy, Resolve)
         assert history is not None
@@ -192,7 +205,7 @@ class StageLoop:
             if remember:
                 history.add(part, keys[at])
             start = stop
-        return _joined(pieces)
+        return LoopOutcome.concat(pieces)
 
     def _reprice(self, live: Live) -> None:
         assert live.history is not None
@@ -271,7 +284,7 @@ class StageLoop:
 
     def _by_kernel(
         self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
-    ) -> Outcome:
+    ) -> LoopOutcome:
         view, rules = self.policy.view, self._rules(live)
         setting, slack, point_slack = rules.setting, rules.slack, rules.point_slack
         usage, fixed = batch.view(view)
@@ -314,7 +327,7 @@ class StageLoop:
             live.t += len(batch)
             self._pay_others(live, batch, taken, bool(len(others)))
             earned = gained + batch.earned
-            return Outcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
+            return LoopOutcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
         elif self._runs_single and forced is None and not len(fixed):
             stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
@@ -332,7 +345,7 @@ class StageLoop:
             )
         live.t += len(batch)
         self._pay_others(live, batch, taken, bool(len(others)))
-        return Outcome(wanted, taken, reasons)
+        return LoopOutcome(wanted, taken, reasons)
 
     def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
         """Pay for what the kernel did not look at, all arrivals together."""
@@ -357,20 +370,20 @@ class StageLoop:
         forced: FloatArray | None,
         done: tuple[FloatArray, FloatArray, FloatArray],
         stopped: int,
-    ) -> Outcome:
+    ) -> LoopOutcome:
         """Go on behind arrivals of a batch that the loop has done with one that it cannot solve."""
         before, one, rest = slice(0, stopped), slice(stopped, stopped + 1), slice(stopped + 1, len(batch))
         live.t += stopped
-        pieces = [Outcome(done[0][before], done[1][before], done[2][before])] if stopped else []
+        pieces = [LoopOutcome(done[0][before], done[1][before], done[2][before])] if stopped else []
         if stopped:
             self._pay_others(live, batch.part(before), done[1][before], True)
         pieces.append(self._generic(live, batch.part(one), None if forced is None else forced[one]))
         if rest.start < rest.stop:
             after = None if forced is None else forced[rest]
             pieces.append(self._by_kernel(live, batch.part(rest), settings, after, np.empty((0, 1))))
-        return _joined(pieces)
+        return LoopOutcome.concat(pieces)
 
-    def _generic(self, live: Live, one: Batch, forced: FloatArray | None, learn: bool = True) -> Outcome:
+    def _generic(self, live: Live, one: Batch, forced: FloatArray | None, learn: bool = True) -> LoopOutcome:
         """One arrival, whatever its stage problem and policy are."""
         policy, setting, evaluator = self.policy, self.setting(live), self._evaluator
         view = policy.view
@@ -413,7 +426,7 @@ class StageLoop:
                 paid if view == POINTS else evaluator.used(one, taken, POINTS)[0]
             )
         live.t += 1
-        return Outcome(wanted, taken, np.array([float(reason)]))
+        return LoopOutcome(wanted, taken, np.array([float(reason)]))
 
     def _respond(self, one: Batch, dual: FloatArray) -> tuple[FloatArray, FloatArray, Densities]:
         """The best decision at a dual, the weights of the functions and the price on points that lead to it."""
@@ -441,13 +454,3 @@ class StageLoop:
             return wanted, reason
         x = self._solver.fit(one, weights[0], densities, wanted[0], room, self.null)
         return x[None], kernels.NULL if np.array_equal(x, self.null) else kernels.GUARDED
-
-
-def _joined(pieces: list[Outcome]) -> Outcome:
-    if len(pieces) == 1:
-        return pieces[0]
-    return Outcome(
-        np.concatenate([piece.wanted for piece in pieces]),
-        np.concatenate([piece.taken for piece in pieces]),
-        np.concatenate([piece.reasons for piece in pieces]),
-    )

@@ -27,6 +27,7 @@ from osilp_pyomo.online.describe import describe
 from osilp_pyomo.online.hindsight.concave import solve_convex
 from osilp_pyomo.online.hindsight.lp import stage_lp
 from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
+from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.runs import Run
@@ -233,26 +234,13 @@ class OnlineProgram(CompiledStages):
             self._refuse_projected(policy, guard, null)
             guard = "none" if guard is None else guard
         controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
-        block = len(arrivals) if projected is not None else self.evaluator.block
-        wanted, taken, reasons, rewards = [], [], [], []
+        outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
-            for start in range(0, len(arrivals), block):
-                part = arrivals.part(slice(start, start + block))
-                batch = self.evaluator.batch(part) if projected is None else projected
-                outcome, reward = controller.meet(batch)
-                wanted.append(outcome.wanted)
-                taken.append(outcome.taken)
-                reasons.append(outcome.reasons)
-                rewards.append(reward)
+            for batch in self.evaluator.batches(arrivals) if projected is None else [projected]:
+                outcomes.append(controller.meet(batch))
                 shown.update(len(batch))
-        frames = (
-            self.decision_frame(np.concatenate(taken), arrivals.index),
-            self.decision_frame(np.concatenate(wanted), arrivals.index),
-        )
-        return Run(
-            self.evaluator, controller, arrivals, frames, np.concatenate(reasons), np.concatenate(rewards),
-            time.perf_counter() - started, projected is not None,
-        )  # fmt: skip
+        outcome, seconds = LoopOutcome.concat(outcomes), time.perf_counter() - started
+        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None)
 
     def _all_of(self, chunks: Chunks) -> pd.DataFrame:
         """All arrivals of chunks as one frame, each looked at by itself."""

@@ -266,12 +266,6 @@ class CompiledStages:
         """Fields that are numbers."""
         return [number for number, field in enumerate(self.template.fields) if field.curve is None]
 
-    def decision_frame(self, decisions: FloatArray, index: pd.Index) -> pd.DataFrame:
-        """Decisions under the user's names, one row an arrival."""
-        frame = pd.DataFrame(decisions, index=index)
-        frame.columns = pd.Index([label.column for label in self.template.decisions], tupleize_cols=False)
-        return frame
-
     def price_of(self, dual: FloatArray, view: str = PROJECTED) -> Any:
         """A dual as prices on the indices, in the sense of the model: d objective / d right-hand side."""
         prices = {family.name: self._price(number, dual, view) for number, family in enumerate(self.template.families)}

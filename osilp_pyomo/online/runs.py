@@ -17,6 +17,7 @@ from osilp_pyomo.errors import OptionError
 from osilp_pyomo.offline.audit import audit_points
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import REASONS, Controller
+from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.identity import Identity, ModelIdentity, identity_of
 from osilp_pyomo.online.stages.template import Arrivals
@@ -316,21 +317,20 @@ class Run(RunSummary):
         evaluator: Evaluator,
         controller: Controller,
         arrivals: Arrivals,
-        frames: tuple[pd.DataFrame, pd.DataFrame],
-        reasons: FloatArray,
-        rewards: FloatArray,
+        outcome: LoopOutcome,
         seconds: float,
-        projected: bool,
+        projected: bool = False,
     ) -> None:
-        told = np.bincount(reasons.astype(int), minlength=len(REASONS))
-        super().__init__(evaluator, controller, float(rewards.sum()), told, seconds, projected)
+        codes = outcome.reasons.astype(int)
+        counts = np.bincount(codes, minlength=len(REASONS))
+        super().__init__(evaluator, controller, float(outcome.rewards.sum()), counts, seconds, projected)
         template, index = evaluator.template, arrivals.index
-        self._arrivals, self._taken = arrivals, frames[0].to_numpy()
+        self._arrivals, self._taken = arrivals, outcome.taken
         single = len(template.decisions) == 1 and not template.decisions[0].key
-        self.decisions: Any = frames[0].iloc[:, 0] if single else frames[0]
-        self.wanted: Any = frames[1].iloc[:, 0] if single else frames[1]
-        self.reasons = pd.Series(np.array(REASONS, dtype=object)[reasons.astype(int)], index=index, name="reason")
-        self.rewards = pd.Series(rewards, index=index, name="reward")
+        frames = [template.decision_frame(numbers, index) for numbers in (outcome.taken, outcome.wanted)]
+        self.decisions, self.wanted = (frame.iloc[:, 0] if single else frame for frame in frames)
+        self.reasons = pd.Series(np.array(REASONS, dtype=object)[codes], index=index, name="reason")
+        self.rewards = pd.Series(outcome.rewards, index=index, name="reward")
 
     def _identity(self) -> Identity:
         return identity_of(self._evaluator, self._arrivals)

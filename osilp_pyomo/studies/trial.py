@@ -21,6 +21,7 @@ from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.offline.prices import AtomicPrice, Price
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import Controller
+from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.runs import Run, violations_between
@@ -192,25 +193,25 @@ class _Trial:
         # A first look compiles what is compiled, so that no step's time holds that.
         self._meet(self._controllers(), program.evaluator.batch(arrivals.part(slice(0, 2))))
         controllers = self._controllers()
-        pieces: list[list[Any]] = [[] for _ in controllers]
+        outcomes: list[list[LoopOutcome]] = [[] for _ in controllers]
+        used: list[list[FloatArray]] = [[] for _ in controllers]
         spent = np.zeros(len(controllers))
         for start, stop, priced in self._segments():
             batch = program.evaluator.batch(arrivals.part(slice(start, stop)))
             found, seconds = self._meet(controllers, batch)
             spent += seconds
-            for kept, piece in zip(pieces, found, strict=True):
-                used = program.evaluator.used(batch, piece[1]).cumsum(axis=0)
-                kept.append((*piece, used + kept[-1][4][-1] if kept else used))
+            for number, outcome in enumerate(found):
+                before = used[number][-1][-1] if used[number] else 0.0
+                outcomes[number].append(outcome)
+                used[number].append(before + program.evaluator.used(batch, outcome.taken).cumsum(axis=0))
             if priced:
                 for entrant, controller in zip(plan.entrants, controllers, strict=True):
                     self._tell_price(controller.price, entrant.name, entrant.guard, controller.t)
         runs = []
-        told = zip(plan.entrants, controllers, pieces, spent.tolist(), strict=True)
-        for entrant, controller, kept, taken_long in told:
-            wanted, taken, reasons, rewards, used = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-            self._tell_path(entrant, rewards, used)
-            frames = program.decision_frame(taken, arrivals.index), program.decision_frame(wanted, arrivals.index)
-            runs.append(Run(program.evaluator, controller, arrivals, frames, reasons, rewards, taken_long, False))
+        for number, (entrant, controller) in enumerate(zip(plan.entrants, controllers, strict=True)):
+            whole = LoopOutcome.concat(outcomes[number])
+            self._tell_path(entrant, whole.rewards, np.concatenate(used[number]))
+            runs.append(Run(program.evaluator, controller, arrivals, whole, float(spent[number])))
         return runs
 
     def _controllers(self) -> list[Controller]:
@@ -221,13 +222,12 @@ class _Trial:
             for entrant in self.plan.entrants
         ]
 
-    def _meet(self, controllers: Sequence[Controller], batch: Batch) -> tuple[list[Any], FloatArray]:
+    def _meet(self, controllers: Sequence[Controller], batch: Batch) -> tuple[list[LoopOutcome], FloatArray]:
         found, seconds = [], []
         for controller in controllers:
             started = time.perf_counter()
-            outcome, rewards = controller.meet(batch)
+            found.append(controller.meet(batch))
             seconds.append(time.perf_counter() - started)
-            found.append((outcome.wanted, outcome.taken, outcome.reasons, rewards))
         return found, np.array(seconds)
 
     def _segments(self) -> Iterator[tuple[int, int, bool]]:

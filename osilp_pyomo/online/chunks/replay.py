@@ -37,14 +37,13 @@ def replay_chunks(
                 arrivals = program.arrivals(frame)
                 met += len(arrivals)
                 _refuse_too_many(met, controller.horizon)
-                for start in range(0, len(arrivals), program.evaluator.block):
-                    part = arrivals.part(slice(start, start + program.evaluator.block))
-                    outcome, rewards = controller.meet(program.evaluator.batch(part))
+                for batch in program.evaluator.batches(arrivals):
+                    outcome = controller.meet(batch)
                     codes = outcome.reasons.astype(np.int64)
-                    earned += float(rewards.sum())
+                    earned += float(outcome.rewards.sum())
                     reasons += np.bincount(codes, minlength=len(REASONS))
-                    sink(outcome.taken, {"reason": _REASONS[codes], "reward": rewards})
-                    shown.update(len(part))
+                    sink(outcome.taken, {"reason": _REASONS[codes], "reward": outcome.rewards})
+                    shown.update(len(batch))
         if not met:
             raise DataError("replay: there are no arrivals.")
 

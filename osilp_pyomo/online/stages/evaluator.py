@@ -8,7 +8,7 @@ every resource reads "use at most this", and every dual but that of an equality 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -209,11 +209,14 @@ class Evaluator:
                 return found
         if keep_points or len(arrivals) <= self.block:
             return self._evaluate(arrivals, keep_points)
-        parts = [
-            self._evaluate(arrivals.part(slice(start, start + self.block)), False)
-            for start in range(0, len(arrivals), self.block)
-        ]
-        return joined(parts, arrivals)
+        return joined([self._evaluate(part, False) for part in self._blocks(arrivals)], arrivals)
+
+    def _blocks(self, arrivals: Arrivals) -> Iterator[Arrivals]:
+        return (arrivals.part(slice(start, start + self.block)) for start in range(0, len(arrivals), self.block))
+
+    def batches(self, arrivals: Arrivals) -> Iterator[Batch]:
+        """Evaluate and project arrivals, as many at a time as memory allows."""
+        return (self.batch(part) for part in self._blocks(arrivals))
 
     @cached_property
     def _single_kernel(self) -> Term | None:

@@ -319,6 +319,12 @@ class StageTemplate:
         """For each family the names of its index."""
         return {family.name: family.domain.names for family in self.families}
 
+    def decision_frame(self, decisions: FloatArray, index: pd.Index) -> pd.DataFrame:
+        """Decisions under the user's names, one row an arrival."""
+        frame = pd.DataFrame(decisions, index=index)
+        frame.columns = pd.Index([label.column for label in self.decisions], tupleize_cols=False)
+        return frame
+
     def data_names(self, term: Term) -> tuple[str | None, ...]:
         """How the numbers in a term's slots are called; None for curves and hidden constants."""
         names: list[str | None] = []

@@ -1,4 +1,4 @@
-"""What a user writes: the names that stand, as one script; tests/test_contract.py runs it."""
+"""What a user writes: the names that stand, as one script; tests/package/test_contract.py runs it."""
 
 import numpy as np
 import pyomo.environ as pyo

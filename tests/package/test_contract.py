@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-EXAMPLE = Path(__file__).with_name("contract_example.py")
+EXAMPLE = Path(__file__).parents[1] / "contract_example.py"
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pages
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 

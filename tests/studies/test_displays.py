@@ -107,7 +107,7 @@ for ask in (study.plot, lambda: study.to_html(sys.argv[2] + "2")):
     from pathlib import Path
 
     done = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path / "page.html")],
+        [sys.executable, "-c", script, str(Path(__file__).parents[1]), str(tmp_path / "page.html")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from saved_model import saved_program
 
 import osilp_pyomo as osilp
 
-SAVED = Path(__file__).parent / "saved"
+SAVED = Path(__file__).parents[1] / "saved"
 # Reward and the last nine decisions, as the version that saved the files went on.
 WENT_ON = {
     "mirror": (4.0625, [1, 1, 0, 0, 0, 0, 0, 0, 0]),

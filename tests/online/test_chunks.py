@@ -250,7 +250,7 @@ def test_nothing_is_left_behind(program, frame, tmp_path, monkeypatch):
 def test_killed_in_the_middle(tmp_path, frame):
     """A run that is killed leaves no decisions; its blocks serve the next one."""
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=20)
-    script = Path(__file__).with_name("long_sweep.py")
+    script = Path(__file__).parents[1] / "long_sweep.py"
     command = [sys.executable, str(script), str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     cache = tmp_path / "cache"
@@ -284,7 +284,7 @@ def test_threads_and_processes_give_the_same(program, parquet, small_steps):
 def test_dask_with_a_worker_that_dies(frame, tmp_path):
     pytest.importorskip("distributed")
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=30)
-    script = Path(__file__).with_name("cluster_sweep.py")
+    script = Path(__file__).parents[1] / "cluster_sweep.py"
     done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])

@@ -38,7 +38,7 @@ from osilp_pyomo.studies.measures import Measure, summarize
 from osilp_pyomo.studies.plan import make_plan
 from osilp_pyomo.studies.trial import FRAMES, Job
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def plan_of(program, **options):
@@ -377,7 +377,7 @@ def test_the_same_numbers_on_a_dask_cluster():
         distributed.Client(cluster) as client,
     ):
         # Workers import what tests define as they import the package.
-        client.run(sys.path.insert, 0, str(HERE))
+        client.run(sys.path.insert, 0, str(TESTS))
         same(
             serial,
             osilp.compare(program, POLICIES, order="permutation", trials=4, seed=3, executor=client.get_executor()),
@@ -414,7 +414,7 @@ def test_what_cannot_be_sent_is_said():
 def test_an_unguarded_script_is_told_what_to_do(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(
-        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
+        f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
         "from study_inputs import *\n"
         "try:\n"
         "    osilp.compare(packing_program(20), POLICIES, order='iid', trials=2, executor=2)\n"
@@ -564,7 +564,7 @@ def test_damaged_files_are_named(tmp_path):
 def start_long_study(folder, log, trials, seconds, workers, quick=0):
     arguments = [
         sys.executable,
-        str(HERE / "long_study.py"),
+        str(TESTS / "long_study.py"),
         str(folder),
         str(log),
         str(trials),

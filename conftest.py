@@ -4,6 +4,9 @@ import sys
 
 import pytest
 
+# A script that works as soon as it is imported: looking in it for doctests would run it, in every process of the tests.
+collect_ignore = ["tests/contract_example.py"]
+
 
 @pytest.fixture(autouse=True)
 def closed_figures():

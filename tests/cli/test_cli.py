@@ -86,6 +86,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_demo_prints_the_tables_and_writes_the_report(tmp_path):
     done = run("demo", "--arrivals", 200, "--trials", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -98,6 +99,7 @@ def test_demo_prints_the_tables_and_writes_the_report(tmp_path):
     assert "<figure>" in (tmp_path / "osilp-demo" / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_demo_as_json(tmp_path):
     done = run("demo", "--arrivals", 60, "--trials", 2, "--json", "--out", tmp_path / "here", cwd=tmp_path)
     record = json.loads(done.stdout)
@@ -106,6 +108,7 @@ def test_demo_as_json(tmp_path):
     assert len(record["online"]["runs"]) == 8
 
 
+@pytest.mark.long
 def test_solve_a_file(folder):
     done = run("solve", "mine.py", "--values", "values.csv", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -119,6 +122,7 @@ def test_solve_a_file(folder):
     assert record["objective"] >= json.loads(run("solve", "mine.py", "--json", cwd=folder).stdout)["objective"]
 
 
+@pytest.mark.long
 def test_a_model_that_has_no_answer_ends_with_3(tmp_path):
     (tmp_path / "never.py").write_text(
         "import pyomo.environ as pyo\nfrom pyomo.dae import ContinuousSet\nimport osilp_pyomo as osilp\n"
@@ -135,6 +139,7 @@ def test_a_model_that_has_no_answer_ends_with_3(tmp_path):
     assert [part["name"] for part in json.loads(done.stdout)["conflict"]] == ["c", "x"]
 
 
+@pytest.mark.long
 def test_compare_a_file_in_processes_with_its_own_sampler_and_policy(folder):
     arguments = ["compare", "mine.py", "--stages", "T", "--policies", "Never", "Resolve(exact=True)", "--sampler", "draw",
                  "--trials", 3, "--workers", 2, "--save", "kept", "--report", "page.html", "--seed", 1]  # fmt: skip
@@ -148,6 +153,7 @@ def test_compare_a_file_in_processes_with_its_own_sampler_and_policy(folder):
     assert [each["reward_mean"] for each in record["summary"] if each["policy"] == "Never"] == [0.0]
 
 
+@pytest.mark.long
 def test_compare_takes_arrivals_from_a_table(folder):
     pd.DataFrame({"value": [1.0, 2.0, 3.0], "place": [0.1, 0.5, 0.9]}).to_csv(folder / "arrivals.csv", index=False)
     done = run("compare", "mine.py", "--stages", "T", "--data", "arrivals.csv", "--order", "iid", "--trials", 2, "--horizons", 20, 40,
@@ -156,6 +162,7 @@ def test_compare_takes_arrivals_from_a_table(folder):
     assert "3 arrivals drawn with replacement, seed 0; T = 20, 40" in done.stdout
 
 
+@pytest.mark.long
 def test_an_interrupted_compare_says_how_to_go_on(folder):
     # A shell that runs the tests in the background leaves SIGINT ignored.
     heeding = (
@@ -240,6 +247,7 @@ def test_a_refusal_is_one_line_of_a_real_process(folder):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "osilp: There is no file 'nowhere.py'.\n")
 
 
+@pytest.mark.long
 def test_what_a_file_prints_stays_out_of_json(folder):
     (folder / "chatty.py").write_text("print('hello')\n" + MODEL)
     done = run("solve", "chatty.py", "--json", cwd=folder)
@@ -247,12 +255,14 @@ def test_what_a_file_prints_stays_out_of_json(folder):
     assert done.stderr == "hello\n"
 
 
+@pytest.mark.long
 def test_debug_shows_where(folder):
     done = run("solve", "nowhere.py", "--debug", cwd=folder)
     assert done.returncode == 1
     assert "Traceback (most recent call last)" in done.stderr
 
 
+@pytest.mark.long
 def test_usage_version_and_help():
     assert run("--version").stdout.startswith("osilp_pyomo 0.")
     assert run().returncode == 2

@@ -419,6 +419,7 @@ def test_moments_that_no_distribution_has_are_told():
 # -- far out, and in other units -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mean", "deviation"), [(1e5, 1e4), (1e4, 1.0), (1e-3, 1e-4)])
 def test_moments_in_any_unit(mean, deviation):
     known = dro.Moments.mean_variance((0, None), mean, deviation**2)

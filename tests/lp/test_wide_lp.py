@@ -366,7 +366,7 @@ def test_many_rows_are_left_to_highs(monkeypatch):
 # -- what users choose ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["projected", "exchange", "discretized"])
+@pytest.mark.parametrize("method", ["projected", pytest.param("exchange", marks=pytest.mark.long), "discretized"])
 def test_solvers_agree(small_steps, method):
     m = packing(60, seed=2)
     program = osilp.compile_online(m, stages=m.T)

@@ -253,6 +253,7 @@ def test_own_rows_of_equal_arrivals_are_told_of_each():
     assert told.to_dict() == {"least": 20.0, "own @ a": 2.0, "own @ b": 2.0, "own @ d": 2.0, "own @ c": 2.0}
 
 
+@pytest.mark.long
 def test_a_sparse_model_of_many_rows_and_columns_is_explained():
     """What counts is how many coefficients there are, not rows times columns."""
     m = pyo.ConcreteModel()

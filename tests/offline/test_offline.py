@@ -51,6 +51,7 @@ def test_loading_into_another_model_is_refused():
     assert str(error.value) == ("The model has no variable 'a'; load the result into the model it was solved for.")
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(
     seed=st.integers(0, 10**6),

@@ -247,6 +247,7 @@ def test_nothing_is_left_behind(program, frame, tmp_path, monkeypatch):
     assert target.read_text() == "as it was"
 
 
+@pytest.mark.long
 def test_killed_in_the_middle(tmp_path, frame):
     """A run that is killed leaves no decisions; its blocks serve the next one."""
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=20)
@@ -271,6 +272,7 @@ def test_killed_in_the_middle(tmp_path, frame):
 # -- elsewhere -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_threads_and_processes_give_the_same(program, parquet, small_steps):
     serial = program.solve_offline(parquet, "projected")
     with ThreadPoolExecutor(2) as pool:
@@ -281,6 +283,7 @@ def test_threads_and_processes_give_the_same(program, parquet, small_steps):
     assert np.array_equal(processes.price.masses, serial.price.masses)
 
 
+@pytest.mark.long
 def test_dask_with_a_worker_that_dies(frame, tmp_path):
     pytest.importorskip("distributed")
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=30)

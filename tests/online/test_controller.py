@@ -424,6 +424,7 @@ for kill in range(int(sys.argv[4])):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mirror", "resolve"])
 def test_killed_at_random_moments_it_goes_on_the_same(name, tmp_path):
     """SIGKILL while stepping and saving, 25 times for each policy: the decisions are those of an unbroken run."""

@@ -101,6 +101,7 @@ def test_tasks_take_turns():
     assert len(figures.seconds(list, dict, set, turns=1)) == 3
 
 
+@pytest.mark.long
 def test_peak_memory_is_that_of_the_child_alone(importable):
     ours = np.ones(60_000_000)
     result, peak = figures.peak_memory(allocated, 25_000_000)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.long
 EXAMPLE = Path(__file__).parents[1] / "contract_example.py"
 
 

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 MADE = {"_build", "generated", "gallery"}
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(page.parts)]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# Pages that run in less than a second; most others run studies.
+QUICK = {"first-model.md", "choose-a-grid.md", "choose-a-basis.md"}
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 
@@ -21,7 +23,11 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[] if page.name in QUICK else pytest.mark.long) for page in PAGES],
+    ids=name_of,
+)
 def test_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
     # Pages write files.
     monkeypatch.chdir(tmp_path)
@@ -48,6 +54,7 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.long
 def test_the_frames_have_the_columns_that_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "reference" / "frames.md").read_text()
@@ -59,6 +66,7 @@ def test_the_frames_have_the_columns_that_the_page_says(tmp_path, monkeypatch):
         assert list(eval(expression, names)) == re.findall(r"^\| `(.*?)` \|", body, re.MULTILINE), expression
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_examples_run(example, tmp_path):
     assert example.name.startswith("plot_")

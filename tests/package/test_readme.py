@@ -5,11 +5,13 @@ import sys
 from pathlib import Path
 
 import pages
+import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.long
 def test_the_example_prints_what_stands_below_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ((printed, said),) = pages.run(README, {})
@@ -34,6 +36,7 @@ def test_the_two_commands_are_there():
     assert commands[1].endswith(".venv-test/bin/python -m pytest -q -n 2")
 
 
+@pytest.mark.long
 def test_its_pictures_can_be_drawn_again(tmp_path):
     drawn = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "draw_pictures.py"), str(tmp_path)],

@@ -42,6 +42,7 @@ def interval_model():
     return m
 
 
+@pytest.mark.long
 def test_the_guarantee_holds_as_often_as_it_says():
     """P(violation > 0.1) <= 0.05 for one decision: measured over 200 samples, where the violation is known exactly."""
     count = scenario.scenarios_needed(0.1, 0.95, 1)

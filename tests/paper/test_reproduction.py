@@ -180,6 +180,7 @@ def small(tmp_path_factory):
     return chosen, reproduce(folder, chosen, 3, workers=2, progress=False), folder
 
 
+@pytest.mark.long
 def test_every_claim_has_a_verdict_and_figures(small):
     _, studies, _ = small
     claims = list(all_claims(studies))
@@ -195,6 +196,7 @@ def test_every_claim_has_a_verdict_and_figures(small):
     assert "at single points: " in kept
 
 
+@pytest.mark.long
 def test_the_page_states_every_claim(small):
     pytest.importorskip("matplotlib")
     chosen, studies, _ = small
@@ -205,6 +207,7 @@ def test_the_page_states_every_claim(small):
     assert "<script" not in text
 
 
+@pytest.mark.long
 def test_a_second_call_repeats_nothing(small):
     chosen, studies, folder = small
     # Times of steps are measured anew whenever a trial runs, so that equal ones were read from the folder.
@@ -275,6 +278,7 @@ def found(studies, words):
 TRUE = "relative_regret_discretized"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "words", "numbers", "holds"),
     [
@@ -309,6 +313,7 @@ def test_every_rule_can_be_met_and_missed(small, name, words, numbers, holds):
     assert found(imagined(studies, name, numbers), words).findings[0].holds == holds
 
 
+@pytest.mark.long
 def test_who_is_faster_is_left_open_where_the_interval_is(small):
     _, studies, _ = small
     # Three trials have an interval without ends.
@@ -327,6 +332,7 @@ def test_who_is_faster_is_left_open_where_the_interval_is(small):
         assert {each.holds for each in claim.findings if each.basis == PAPER_REGRET} == {holds}
 
 
+@pytest.mark.long
 def test_remarks_are_made_where_they_are_true_only(small):
     _, studies, _ = small
     words = "Figure 2 (normal input, 2,000 rows): "
@@ -341,6 +347,7 @@ def test_remarks_are_made_where_they_are_true_only(small):
     assert "little is served" in found(imagined(poor, "normal-T", spare), f"{words}All three").remark
 
 
+@pytest.mark.long
 def test_slopes_are_exponents(small):
     _, studies, _ = small
     evidence = Evidence(imagined(studies, "normal-T", {TRUE: lambda p, g, T: 3 * T**-0.5})["normal-T"], "horizon")

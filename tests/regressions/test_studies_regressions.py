@@ -22,6 +22,7 @@ def dying(rng, horizon):
     return drawn
 
 
+@pytest.mark.long
 def test_a_process_that_dies_is_an_error_and_not_a_long_wait():
     with pytest.raises(ExecutorError) as refused:
         osilp.compare(packing_program(10), osilp.Greedy(), sampler=dying, trials=6, executor=2)
@@ -112,7 +113,8 @@ def fine_program():
         (packing_program(6), {"grids": [osilp.Points(np.linspace(0, 0.1, 30))]}, None,
          {"grids": [osilp.Points(np.linspace(0, 1, 30))]}),
         (shaped([1, 1, 1]), {}, shaped([1, 5, 1]), {}),
-        (fine_program(), {"policies": osilp.FixedPrice(LONG)}, None, {"policies": osilp.FixedPrice(LONGER)}),
+        pytest.param(fine_program(), {"policies": osilp.FixedPrice(LONG)}, None,
+                     {"policies": osilp.FixedPrice(LONGER)}, marks=pytest.mark.long),
     ],
     ids=["policy", "points", "curve", "price"],
 )  # fmt: skip
@@ -143,7 +145,13 @@ def test_saving_over_trials_that_are_not_in_the_study_is_refused(tmp_path):
     assert osilp.load_study(tmp_path / "s").finished == 4
 
 
-@pytest.mark.parametrize("name", ["offline, exchange", "$\\bad{$", "_hidden", "cost $5 to $6", "<b>&\"'"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "offline, exchange",
+        *(pytest.param(odd, marks=pytest.mark.long) for odd in ("$\\bad{$", "_hidden", "cost $5 to $6", "<b>&\"'")),
+    ],
+)
 def test_names_of_policies_are_only_names(tmp_path, name):
     study = osilp.compare(packing_program(12), {name: osilp.Greedy(), "other": osilp.Resolve()})
     study.to_html(tmp_path / "page.html")

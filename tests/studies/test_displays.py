@@ -89,6 +89,7 @@ def test_what_cannot_be_drawn_is_said(study):
     assert str(refused.value) == ("PriceDisplay: there is nothing to draw, for no trial that shows it is finished.")
 
 
+@pytest.mark.long
 def test_without_matplotlib_everything_but_pictures_works(tmp_path):
     script = """
 import sys

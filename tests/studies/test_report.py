@@ -67,6 +67,7 @@ def test_an_unfinished_study_says_so(study, tmp_path):
     assert "3 of 9 trials are finished; the numbers below are of those." in text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_a_browser_shows_the_page(study, tmp_path):
     pytest.importorskip("matplotlib")

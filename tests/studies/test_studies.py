@@ -150,6 +150,7 @@ def test_grids_are_seen_with_the_same_arrivals():
     assert exact[5].to_numpy() == pytest.approx(exact[20].to_numpy(), rel=1e-7)
 
 
+@pytest.mark.long
 def test_more_trials_begin_with_the_same_ones():
     program = packing_program(30)
     three = osilp.compare(program, POLICIES, trials=3, order="iid", seed=4)
@@ -182,6 +183,7 @@ def test_policies_are_called_by_what_they_were_given():
 # -- models of every kind ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_convex_stages():
     m = packing(20)
     m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
@@ -191,6 +193,7 @@ def test_convex_stages():
     assert (study.runs["regret_exchange"] > 0).all()
 
 
+@pytest.mark.long
 def test_several_rows_an_ordinary_one_a_minimum_and_several_decisions():
     m = packing(20)
     m.y = pyo.Var(m.T, bounds=(0, 1))
@@ -302,6 +305,7 @@ def test_doubts_of_a_trial_are_told_once_with_its_number():
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_threads_leave_the_warnings_of_others_alone():
     before = list(warnings.filters)
     with ThreadPoolExecutor(4) as pool:
@@ -362,12 +366,14 @@ def test_paths_end_with_the_run():
 # -- where trials run ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_same_numbers_serial_and_in_processes():
     program = packing_program()
     serial = osilp.compare(program, POLICIES, sampler=uniform_requests, trials=4, seed=3)
     same(serial, osilp.compare(program, POLICIES, sampler=uniform_requests, trials=4, seed=3, executor=2))
 
 
+@pytest.mark.long
 def test_the_same_numbers_on_a_dask_cluster():
     distributed = pytest.importorskip("distributed")
     program = packing_program()
@@ -384,6 +390,7 @@ def test_the_same_numbers_on_a_dask_cluster():
         )
 
 
+@pytest.mark.long
 def test_the_same_numbers_in_threads():
     program = packing_program(30)
     serial = osilp.compare(program, POLICIES, order="permutation", trials=4, seed=3)
@@ -411,6 +418,7 @@ def test_what_cannot_be_sent_is_said():
     )
 
 
+@pytest.mark.long
 def test_an_unguarded_script_is_told_what_to_do(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(
@@ -443,6 +451,7 @@ def test_saved_and_loaded_is_the_same(tmp_path, file_format):
     pd.testing.assert_frame_equal(again.runs, study.runs, check_exact=True)
 
 
+@pytest.mark.long
 def test_a_study_goes_on_where_it_was_and_may_grow(tmp_path):
     program, log = packing_program(), Told(tmp_path / "log")
     whole = osilp.compare(program, POLICIES, sampler=Told(tmp_path / "other"), trials=5, seed=5)
@@ -583,6 +592,7 @@ def wait_for_trials(folder, count, process):
         time.sleep(0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
 def test_a_stopped_study_resumes_without_repeating_or_losing_a_trial(tmp_path, how, workers):
@@ -618,6 +628,7 @@ def test_a_stopped_study_resumes_without_repeating_or_losing_a_trial(tmp_path, h
     assert not list((folder).glob("trials/*"))
 
 
+@pytest.mark.long
 def test_a_stopped_study_does_not_wait_for_its_processes(tmp_path):
     folder = tmp_path / "study"
     process = start_long_study(folder, tmp_path / "log", 4, 20, 2)

@@ -25,6 +25,15 @@ def line_above_square():
     return m
 
 
+def one_variable(bounds=(None, None)):
+    """An index u in [0, 1] and a variable x that is to be large; what limits it is added by a test."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(bounds=bounds)
+    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    return m
+
+
 def tent():
     """Largest x below 1 + |u - 0.3| for all u: x = 1, price 1 at u = 0.3."""
     m = pyo.ConcreteModel()

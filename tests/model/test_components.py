@@ -5,7 +5,7 @@ import pickle
 
 import pyomo.environ as pyo
 import pytest
-from models import line_above_square, packing, tent, two_families
+from models import line_above_square, one_variable, packing, tent, two_families
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -196,10 +196,7 @@ def test_where_that_is_nowhere_true():
     ],
 )
 def test_all_ways_to_write_a_relation(rule, optimum):
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.x = pyo.Var()
-    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m = one_variable()
     m.row = SemiInfiniteConstraint(m.u, rule=rule)
     assert osilp.solve(m).objective == pytest.approx(optimum)
 

@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import line_above_square, measured_cap, packing, tent, two_families, whole_number
+from models import line_above_square, measured_cap, one_variable, packing, tent, two_families, whole_number
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -312,10 +312,7 @@ def test_a_bound_is_no_bracket():
 
 
 def test_a_discretized_answer_that_violates_nothing_is_an_optimum():
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.x = pyo.Var()
-    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m = one_variable()
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * (1 + u) <= 2)
     result = osilp.solve(m, method="discretized", grid=[0, 0.5, 1])
     assert result.certified

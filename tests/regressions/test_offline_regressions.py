@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from models import one_variable
 from pyomo.dae import ContinuousSet, DerivativeVar
 
 import osilp_pyomo as osilp
@@ -15,11 +16,7 @@ from osilp_pyomo import Profile, SemiInfiniteConstraint, errors
 
 
 def base(upper=1000.0):
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.x = pyo.Var(bounds=(0, upper))
-    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
-    return m
+    return one_variable((0, upper))
 
 
 def solved(m, **options):

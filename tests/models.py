@@ -1,9 +1,10 @@
-"""Small named models whose answers were worked out by hand; each builder says what they are."""
+"""Small named models whose answers were worked out by hand, each builder says what they are; and what is asked of any model."""
 
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.dae import ContinuousSet
 
+import osilp_pyomo as osilp
 from osilp_pyomo import Profile
 
 
@@ -109,3 +110,28 @@ def whole_number():
         return m.n * (1 + u) <= 7
 
     return m
+
+
+def many_kinds():
+    """Two indices, variables without and with a set, a Param without a value, and an objective; no rows."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.v = ContinuousSet(bounds=(0, 1))
+    m.S = pyo.Set(initialize=[1, 2])
+    m.x = pyo.Var(initialize=1.0)
+    m.y = pyo.Var(m.S)
+    m.p = pyo.Param(mutable=True)
+    m.cost = pyo.Objective(expr=m.x)
+    return m
+
+
+def solved(m, **options):
+    """The result, which must be an optimum."""
+    result = osilp.solve(m, **options)
+    assert result.status == "optimal"
+    return result
+
+
+def snapshot(m):
+    """What must not change in a model with a variable x: its components, which are active, and the value of x."""
+    return [(c.name, type(c), getattr(c, "active", None)) for c in m.component_objects()], m.x.value

@@ -1,33 +1,16 @@
-"""Bad input: a clear error each, its whole text, and the model as it was."""
+"""Models that once were misread, and bad ones: a clear error each, its whole text, and the model as it was."""
 
 import functools
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from models import packing, tent, two_families
-from pyomo.dae import ContinuousSet
+from models import many_kinds, one_variable, snapshot, solved, two_families
+from pyomo.dae import ContinuousSet, DerivativeVar
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
 from osilp_pyomo.index.domain import Domain
-
-
-def small():
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.v = ContinuousSet(bounds=(0, 1))
-    m.S = pyo.Set(initialize=[1, 2])
-    m.x = pyo.Var(initialize=1.0)
-    m.y = pyo.Var(m.S)
-    m.p = pyo.Param(mutable=True)
-    m.cost = pyo.Objective(expr=m.x)
-    return m
-
-
-def snapshot(m):
-    return [(c.name, type(c), getattr(c, "active", None)) for c in m.component_objects()], m.x.value
-
 
 DECLARATIONS = {
     "none": (
@@ -97,7 +80,7 @@ DECLARATIONS = {
 @pytest.mark.parametrize("case", DECLARATIONS)
 def test_bad_declarations(case):
     keywords, text = DECLARATIONS[case]
-    m = small()
+    m = many_kinds()
     before = snapshot(m)
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(m.u, **keywords(m))
@@ -106,7 +89,7 @@ def test_bad_declarations(case):
 
 
 def test_one_of_two_indices_is_idle():
-    m = small()
+    m = many_kinds()
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(m.u, m.v, rule=lambda m, u, v: m.x * u <= 1)
     assert str(error.value) == (
@@ -116,7 +99,7 @@ def test_one_of_two_indices_is_idle():
 
 
 def test_an_index_without_an_interval():
-    m = small()
+    m = many_kinds()
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(pyo.RangeSet(1, 1, 0), rule=lambda m, u: m.x * u <= 1)
     assert str(error.value) == (
@@ -133,36 +116,8 @@ def test_an_index_without_an_interval():
     )
 
 
-@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
-def test_nan_coefficients(method):
-    m = small()
-    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * pyo.sqrt(u - 0.5) >= 1)
-    before = snapshot(m)
-    with pytest.raises(errors.DataError) as error:
-        osilp.solve(m, method=method)
-    text = str(error.value)
-    place = text.split("u = ")[1].split(";")[0]
-    assert text == (
-        f"SemiInfiniteConstraint 'row': the coefficient of x is nan at u = {place}; keep the rule finite on u in "
-        "[0, 1], or leave such points out by 'where'."
-    )
-    assert float(place) < 0.5
-    assert snapshot(m) == before
-
-
-def test_infinite_right_hand_side():
-    m = small()
-    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 1 / u)
-    with pytest.raises(errors.DataError) as error:
-        osilp.solve(m)
-    assert str(error.value) == (
-        "SemiInfiniteConstraint 'row': the left-hand side is inf at u = 0; keep the rule finite on u in [0, 1], or "
-        "leave such points out by 'where'."
-    )
-
-
 def test_a_param_without_a_value():
-    m = small()
+    m = many_kinds()
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.p * m.x * u >= 1)
     before = snapshot(m)
     with pytest.raises(errors.DataError) as error:
@@ -183,7 +138,7 @@ NOT_LINEAR = {
 @pytest.mark.parametrize("case", NOT_LINEAR)
 def test_terms_that_are_not_linear_are_shown(case):
     rule, term = NOT_LINEAR[case]
-    m = small()
+    m = many_kinds()
     m.row = SemiInfiniteConstraint(m.u, rule=rule)
     with pytest.raises(errors.NotLinearError) as error:
         osilp.solve(m)
@@ -208,121 +163,6 @@ def test_a_variable_over_the_continuous_index():
     )
 
 
-OPTIONS = {
-    "method": (
-        {"method": "magic"},
-        "solve: method must be one of exchange, counterpart, discretized, projected (got 'magic').",
-    ),
-    "tolerance": ({"tolerance": 0}, "solve: tolerance must be a number between 0 and 1 (got 0)."),
-    "time": ({"time_limit": -1}, "solve: time_limit must be a number of seconds > 0 (got -1)."),
-    "iterations": ({"iteration_limit": 0}, "solve: iteration_limit must be a whole number >= 1 (got 0)."),
-    "basis": (
-        {"method": "exchange", "basis": osilp.RBF(10)},
-        "solve: basis= is for method='projected' only (got it with method='exchange').",
-    ),
-    "grid": (
-        {"method": "exchange", "grid": osilp.Midpoint(10)},
-        "solve: method='exchange' works on the continuum and takes no grid=; use 'discretized'.",
-    ),
-    "component": (
-        {"method": "discretized", "grid": {"other": osilp.Midpoint(10)}},
-        "grid=: there is an entry for 'other', which is no active SemiInfiniteConstraint of the model; it has below.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OPTIONS)
-def test_bad_options(case):
-    options, text = OPTIONS[case]
-    with pytest.raises(errors.OptionError) as error:
-        osilp.solve(tent(), **options)
-    assert str(error.value) == text
-
-
-GRIDS = {
-    "no points": (lambda: osilp.Points([]), "Points: the grid is empty; give at least one point."),
-    "zero count": (
-        lambda: osilp.Midpoint(0),
-        "Midpoint: the number of points along an axis must be a whole number >= 1 (got 0).",
-    ),
-    "nan": (
-        lambda: osilp.Points([0.1, np.nan]),
-        "Points: every coordinate must be a finite number (found nan or inf).",
-    ),
-    "weights": (
-        lambda: osilp.Points([0.1, 0.2], weights=[1.0]),
-        "Points: there must be one weight a point (got 1 weights for 2 points).",
-    ),
-    "outside": (
-        lambda: osilp.solve(tent(), method="discretized", grid=[0.5, 2.0]),
-        "Points(2 points): Index u in [0, 1]: the point u = 2 lies outside; give points within the bounds.",
-    ),
-    "other thing": (
-        lambda: osilp.solve(tent(), method="discretized", grid="fine"),
-        "grid: expected a grid such as Midpoint(500) or an array of points (got str).",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", GRIDS)
-def test_bad_grids(case):
-    action, text = GRIDS[case]
-    with pytest.raises(errors.GridError) as error:
-        action()
-    assert str(error.value) == text
-
-
-def test_a_grid_that_where_leaves_empty():
-    m = small()
-    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u >= 1, where=lambda m, u: u >= 0.999)
-    with pytest.raises(errors.GridError) as error:
-        osilp.solve(m, method="discretized", grid=osilp.Midpoint(10))
-    assert str(error.value) == (
-        "Midpoint(count=10) on u in [0, 1] where declared: no grid point is left (the 'where' condition is false at "
-        "all of them); use a finer grid, or give points of the set by Points(...)."
-    )
-
-
-BASES = {
-    "negative": (
-        osilp.Functions(lambda u: u - 0.5),
-        "Functions(1 functions): test functions must be finite and >= 0, or projecting is no relaxation; column 0 "
-        "(<lambda>) is -0.499 at u = 0.001.",
-    ),
-    "zero": (
-        osilp.Functions(np.ones_like, np.zeros_like),
-        "Functions(2 functions): column 1 (zeros_like) is zero at every point of the grid on u in [0, 1], so it says "
-        "nothing; use a finer grid or fewer test functions.",
-    ),
-    "too fine": (
-        osilp.Indicator(600),
-        "Indicator(count=600): column 2 (u = 0.004167) is zero at every point of the grid on u in [0, 1], so it says "
-        "nothing; use a finer grid or fewer test functions.",
-    ),
-    "a number": (10, "basis: expected a basis such as RBF(10) or a list of functions of the index (got 10)."),
-    "a class": (
-        osilp.RBF,
-        "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class RBF; write RBF(...)).",
-    ),
-    "another class": (
-        osilp.Midpoint,
-        "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class Midpoint).",
-    ),
-    "no basis": ("RBF", "basis: expected a basis such as RBF(10) or a list of functions of the index (got str)."),
-}
-
-
-@pytest.mark.parametrize("case", BASES)
-def test_bad_bases(case):
-    basis, text = BASES[case]
-    m = packing(5)
-    before = [m.x[t].value for t in m.T]
-    with pytest.raises(errors.BasisError) as error:
-        osilp.solve(m, method="projected", basis=basis, grid=osilp.Midpoint(500))
-    assert str(error.value) == text
-    assert [m.x[t].value for t in m.T] == before
-
-
 def test_assignments_and_added_families():
     m = two_families()
     with pytest.raises(errors.DeclarationError) as assigned:
@@ -339,7 +179,7 @@ def test_assignments_and_added_families():
 
 
 def test_several_objectives():
-    m = small()
+    m = many_kinds()
     m.second = pyo.Objective(expr=-m.x)
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u)
     with pytest.raises(errors.ModelError) as error:
@@ -348,7 +188,7 @@ def test_several_objectives():
 
 
 def test_a_component_that_is_no_linear_programming():
-    m = small()
+    m = many_kinds()
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u)
     m.sos = pyo.SOSConstraint(var=m.y, sos=1)
     with pytest.raises(errors.ModelError) as error:
@@ -356,21 +196,6 @@ def test_a_component_that_is_no_linear_programming():
     assert str(error.value) == (
         "SOSConstraint 'sos': the model holds an active SOSConstraint, which is not linear programming; transform or "
         "deactivate it."
-    )
-
-
-def test_results_without_values():
-    m = small()
-    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u)
-    m.low = pyo.Constraint(expr=m.x <= 0.5)
-    result = osilp.solve(m)
-    assert result.status == "infeasible"
-    assert m.x.value == 1.0
-    with pytest.raises(errors.NoSolutionError) as error:
-        _ = result.values
-    assert str(error.value) == (
-        "The result has no values: the exchange method ended with status 'infeasible'; result.conflict says what cannot "
-        "hold together."
     )
 
 
@@ -389,7 +214,7 @@ def test_a_decorator_may_give_arguments_of_its_own():
 
         return called
 
-    m = small()
+    m = many_kinds()
 
     @scaled
     def rule(m, u, scale):
@@ -397,3 +222,186 @@ def test_a_decorator_may_give_arguments_of_its_own():
 
     m.row = SemiInfiniteConstraint(m.u, rule=rule)
     assert osilp.solve(m).values["x"] == pytest.approx(2.0)
+
+
+def test_a_rule_that_names_its_model_still_solves_in_a_clone():
+    m = one_variable((0, 1000))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda _, u: (1 + u) * m.x <= 10)
+    other = m.clone()
+    assert solved(other).objective == pytest.approx(5.0)
+    assert other.x.value == pytest.approx(5.0)
+    assert m.x.value is None
+
+
+def test_a_sampled_rule_that_names_its_model_is_refused_in_a_clone():
+    m = one_variable((0, 1000))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda _, u: (1 + u) * m.x <= 10, sample=True)
+    with pytest.raises(errors.ModelError) as error:
+        osilp.solve(m.clone())
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'row': the variable 'x' does not belong to an active block of the model."
+    )
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_rule_that_skips_a_part_of_the_index(sample):
+    m = one_variable((0, 1000))
+    with pytest.raises(errors.DeclarationError) as error:
+        m.row = SemiInfiniteConstraint(
+            m.u, rule=lambda m, u: pyo.Constraint.Skip if u < 0.5 else m.x * (1 + u) <= 5, sample=sample
+        )
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'row': its rule returns Constraint.Skip at some points of the index and a row at others; "
+        "say where the row holds by where=..."
+    )
+
+
+def test_a_trace_that_is_wrong_on_half_of_the_index_is_found_out():
+    def rule(m, u):
+        try:
+            factor = 4 if u > 0.5 else 2
+        except Exception:
+            factor = 2
+        return m.x * factor * (1 + u) <= 5
+
+    m = one_variable((0, 1000))
+    m.row = SemiInfiniteConstraint(m.u, rule=rule)
+    with pytest.warns(errors.SamplingWarning):
+        result = osilp.solve(m)
+    assert result.objective == pytest.approx(0.625)
+
+
+def test_tiny_coefficients_that_change_are_seen():
+    m = one_variable((0, None))
+    m.eps = pyo.Param(mutable=True, initialize=1e-11)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * pyo.value(m.eps) * (1 + u) <= 1)
+    m.eps = 5e-11
+    with pytest.warns(errors.ChangedRuleWarning):
+        assert solved(m).objective == pytest.approx(1e10)
+
+
+@pytest.mark.parametrize("holes", [lambda: pyo.RangeSet(0, 1, 0) | pyo.RangeSet(3, 4, 0), lambda: pyo.Any])
+def test_an_index_with_holes(holes):
+    m = one_variable((0, 1000))
+    m.v = pyo.Set(initialize=[1]) if holes() is pyo.Any else holes()
+    index = pyo.Any if holes() is pyo.Any else m.v
+    with pytest.raises(errors.DeclarationError) as error:
+        m.row = SemiInfiniteConstraint(index, rule=lambda m, u: m.x <= u)
+    assert str(error.value) == (
+        f"SemiInfiniteConstraint: the set '{index.name}' is neither finite nor one interval; give an interval, with 'where' "
+        "for a part of it, or one constraint for each piece."
+    )
+
+
+def test_derivatives_and_rows_over_an_undiscretized_set():
+    m = one_variable((0, 1000))
+    m.z = pyo.Var(m.u)
+    m.dz = DerivativeVar(m.z, wrt=m.u)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= 1 + u)
+    with pytest.raises(errors.ModelError) as error:
+        osilp.solve(m)
+    assert str(error.value) == (
+        "DerivativeVar 'dz': its derivative is not discretized, so that it would be a free variable; discretize it with "
+        "pyomo.dae first."
+    )
+    m = one_variable((0, 1000))
+    m.ordinary = pyo.Constraint(m.u, rule=lambda m, u: m.x * (1 + u) <= 5)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= 9 + u)
+    with pytest.raises(errors.ModelError) as error:
+        osilp.solve(m)
+    assert str(error.value) == (
+        "Constraint 'ordinary': it is indexed by the continuous set 'u', of which it sees 2 points only; declare it as a "
+        "SemiInfiniteConstraint, or discretize it with pyomo.dae first."
+    )
+
+
+def test_infinite_limits_are_no_limits():
+    m = one_variable((0, 1000))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: (-float("inf"), m.x * (1 + u), 5))
+    assert solved(m).objective == pytest.approx(2.5)
+
+
+def test_an_empty_expression_and_a_word_for_a_number():
+    m = one_variable((0, 1000))
+    m.e = pyo.Expression()
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u + m.e <= 5)
+    with pytest.warns(errors.SamplingWarning), pytest.raises(errors.DataError):
+        osilp.solve(m)
+    m = one_variable((0, 1000))
+    m.p = pyo.Param(mutable=True, within=pyo.Any, initialize="a")
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * (m.p + u) <= 5)
+    with pytest.raises(errors.DataError) as error:
+        osilp.solve(m)
+    assert str(error.value) == "SemiInfiniteConstraint 'row': 'p' is 'a', which is not a number."
+
+
+def test_models_without_variables():
+    m = pyo.ConcreteModel()
+    assert osilp.solve(m).status == "optimal"
+    with pytest.raises(errors.ModelError) as error:
+        osilp.solve(None)
+    assert str(error.value) == "solve: expected a Pyomo model or one of its blocks (got NoneType)."
+
+
+def test_a_variable_over_the_index_is_refused_by_name():
+    m = one_variable((0, 1000))
+    m.z = pyo.Var(m.u)
+    with pytest.raises(errors.DeclarationError) as error:
+        m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.z[u] <= 1 + u)
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'row': the variable 'z' is indexed by the continuous index; a decision that is a function "
+        "of the index needs a finite form, such as coefficients of basis functions."
+    )
+
+
+def test_suffixes_do_not_keep_old_numbers():
+    m = one_variable((0, 1000))
+    m.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= 9 + u)
+    m.total = pyo.Constraint(expr=m.x <= 3)
+    solved(m)
+    assert m.dual[m.total] == pytest.approx(1.0)
+    m.total.deactivate()
+    solved(m)
+    assert m.total not in m.dual
+
+
+def test_conditions_with_mutable_params():
+    m = one_variable((0, 1000))
+    m.cut = pyo.Param(mutable=True, initialize=0.4)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * (1 + u) <= 5, where=lambda m, u: u <= m.cut)
+    assert solved(m).objective == pytest.approx(5 / 1.4)
+
+
+def test_a_rule_with_moods():
+    random = np.random.default_rng(0)
+    m = one_variable((0, 1000))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * (1 + random.uniform()) <= 5 + u, sample=True)
+    with pytest.raises(errors.ModelError) as error:
+        osilp.solve(m)
+    assert str(error.value).startswith(
+        "SemiInfiniteConstraint 'row': its rule gives different rows when it is called twice at u = 0."
+    )
+
+
+def test_blocks_can_be_solved_on_their_own():
+    m = one_variable((0, 1000))
+    m.b = pyo.Block()
+    m.b.y = pyo.Var()
+    m.b.gain = pyo.Objective(expr=m.b.y, sense=pyo.maximize)
+    m.b.row = SemiInfiniteConstraint(m.u, rule=lambda b, u: b.y * (1 + u) <= 5)
+    result = solved(m.b)
+    m.b.y.set_value(None)
+    result.load(m.b)
+    assert m.b.y.value == pytest.approx(2.5)
+
+
+def test_a_limit_that_only_the_trace_has_is_found_out():
+    m = one_variable((0, 9))
+    m.x.setlb(-9)
+    m.gain.sense = pyo.minimize
+    m.row = SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: m.x <= 1 + u if isinstance(u, float) else pyo.inequality(-1 - u, m.x, 1 + u)
+    )
+    with pytest.warns(errors.SamplingWarning, match="the trace limits the row on a side that the rule leaves open"):
+        assert osilp.solve(m).objective == pytest.approx(-9.0)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.online.policies import Policy, Seen, Setting
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED
+from osilp_pyomo.online.policies import Policy, Seen, Setting, view_of
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 
 __all__ = ["PolicyContractError", "check_policy"]
 
@@ -51,8 +51,8 @@ def check_policy(policy: Policy, resources: int = 4, arrivals: int = 30, seed: i
     """
     if not isinstance(policy, Policy):
         raise PolicyContractError(f"{policy!r} is no osilp_pyomo.Policy; derive it from that class.")
-    if policy.view not in (PROJECTED, POINTS):
-        raise PolicyContractError(f"{policy!r}: view must be '{PROJECTED}' or '{POINTS}' (got {policy.view!r}).")
+    if view_of(policy) not in (PROJECTED, POINTWISE):
+        raise PolicyContractError(f"{policy!r}: view must be '{PROJECTED}' or '{POINTWISE}' (got {policy.view!r}).")
     first, second = (_prices(policy, resources, arrivals, seed) for _ in range(2))
     if not all(map(np.array_equal, first, second)):
         raise PolicyContractError(

@@ -16,14 +16,16 @@ from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.online.history import History
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
-from osilp_pyomo.online.policies import Policy, described
+from osilp_pyomo.online.policies import Policy, described, view_of
 from osilp_pyomo.online.program_data import CompiledStages
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, ProjectedArrival
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 
 REASONS = ("priced", "tie", "guard", "null")
-GUARDS = ("none", PROJECTED, "pointwise")
+GUARDS = ("none", *VIEWS)
 BEYOND = ("error", "continue")
-_SAVED = ("total", "point_total", "remaining", "point_remaining")
+# What saved files call the budgets, and what is left of them.
+_TOTAL = {PROJECTED: "total", POINTWISE: "point_total"}
+_LEFT = {PROJECTED: "remaining", POINTWISE: "point_remaining"}
 
 
 @dataclass(frozen=True)
@@ -157,15 +159,15 @@ class Controller:
     @property
     def price(self) -> Any:
         """The price as a measure on the index; keyed by row where there are several."""
-        return self.program.price_of(self.dual, self.policy.view)
+        return self.program.price_of(self.dual, view_of(self.policy))
 
     @property
     def remaining(self) -> pd.Series:
         """What is left of each resource against its test function, in the row's own units and sign."""
         evaluator = self._evaluator
-        values = self._live.remaining * evaluator.unit
+        values = self._live.left[PROJECTED] * evaluator.resources[PROJECTED].unit
         for group in evaluator.groups:
-            values[group.projected] *= group.sign
+            values[group.slices[PROJECTED]] *= group.sign
         return pd.Series(values, index=evaluator.labels(), name="remaining")
 
     def __repr__(self) -> str:
@@ -284,8 +286,8 @@ class Controller:
             raise DataError(
                 "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
             )
-        live.remaining += self._evaluator.used(batch, taken)[0]
-        live.point_remaining += self._evaluator.used(batch, taken, POINTS)[0]
+        for view in VIEWS:
+            live.left[view] += self._evaluator.used(batch, taken, view)[0]
         live.earned -= float(self._evaluator.reward(batch, taken)[0])
 
     def add_budget(self, row: Any, amount: Any) -> None:
@@ -311,13 +313,13 @@ class Controller:
                 projected = evaluator.project(values, group.family)
             if not np.all(np.isfinite(values)):
                 raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
-            changes.append((group, group.sign * values, group.sign * projected / evaluator.unit[group.projected]))
+            changes.append((group, {PROJECTED: projected, POINTWISE: values}))
         live.rules = None
-        for group, values, projected in changes:
-            for array in (live.total, live.remaining):
-                array[group.projected] += projected
-            for array in (live.point_total, live.point_remaining):
-                array[group.points] += values
+        for group, added in changes:
+            for view, amounts in added.items():
+                change = group.sign * amounts / evaluator.resources[view].unit[group.slices[view]]
+                live.total[view][group.slices[view]] += change
+                live.left[view][group.slices[view]] += change
 
     def revise(self, horizon: int) -> None:
         """Expect another number of arrivals in all; the budget stays what it is."""
@@ -342,7 +344,7 @@ class Controller:
             "horizon": live.horizon,
             "earned": live.earned,
         }
-        arrays = {name: getattr(live, name) for name in _SAVED}
+        arrays = {_TOTAL[view]: live.total[view] for view in VIEWS} | {_LEFT[view]: live.left[view] for view in VIEWS}
         arrays["null"] = self._loop.null
         if live.fractions is not None:
             arrays["fractions"] = live.fractions
@@ -355,14 +357,14 @@ class Controller:
         """Take over what ``save`` wrote."""
         live = self._live
         live.t, live.horizon, live.earned = int(header["t"]), int(header["horizon"]), float(header["earned"])
-        for name in _SAVED:
-            setattr(live, name, np.array(arrays[name]))
+        live.total = {view: np.array(arrays[_TOTAL[view]]) for view in VIEWS}
+        live.left = {view: np.array(arrays[_LEFT[view]]) for view in VIEWS}
         live.fractions = np.array(arrays["fractions"]) if "fractions" in arrays else None
         live.state = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("state:")}
         live.rules = None
         kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history:")}
         if kept:
-            live.history = History.from_arrays(kept, self.policy.view == POINTS)
+            live.history = History.from_arrays(kept, view_of(self.policy))
 
     def begin_at(self, dual: FloatArray) -> None:
         """Begin at a price that is known."""
@@ -395,12 +397,12 @@ class Controller:
     @property
     def point_remaining(self) -> FloatArray:
         """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it."""
-        return self._live.point_remaining.copy()
+        return self._live.left[POINTWISE].copy()
 
     @property
     def projected_remaining(self) -> FloatArray:
         """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
-        return self._live.remaining.copy()
+        return self._live.left[PROJECTED].copy()
 
     # -- one arrival -----------------------------------------------------------------------------------------
 
@@ -419,7 +421,7 @@ class Controller:
         self._refuse_beyond(1)
         if arrival.batch is self._familiar:
             return arrival.batch, arrival.place
-        if self._loop.steps_single and self._plain and arrival.batch.points is None:
+        if self._loop.steps_single and self._plain and POINTWISE not in arrival.batch.use:
             self._refuse_strangers(arrival.batch)
             self._refuse_without_points()
             self._familiar = arrival.batch
@@ -429,14 +431,14 @@ class Controller:
         return batch, 0
 
     def _refuse_strangers(self, batch: Batch) -> None:
-        if batch.usage.shape[2] != self._evaluator.resources:
+        if batch.use[PROJECTED].shape[2] != self._evaluator.resources[PROJECTED].size:
             raise DataError(
-                f"These arrivals were projected by another program, on {batch.usage.shape[2]} resources where this one "
-                f"has {self._evaluator.resources}; project them by this program."
+                f"These arrivals were projected by another program, on {batch.use[PROJECTED].shape[2]} resources where "
+                f"this one has {self._evaluator.resources[PROJECTED].size}; project them by this program."
             )
 
     def _refuse_without_points(self) -> None:
-        if self.guard == "pointwise" or self.policy.view == POINTS:
+        if self.guard == "pointwise" or view_of(self.policy) == POINTWISE:
             raise OptionError(
                 "Projected arrivals do not say what they use at single points; use guard='projected' or 'none' and a "
                 "policy on test functions, or give the data themselves."
@@ -445,7 +447,7 @@ class Controller:
     def _check(self, batch: Batch) -> None:
         """Refuse arrivals that the guard could not protect from."""
         self._refuse_strangers(batch)
-        if batch.points is None:
+        if POINTWISE not in batch.use:
             self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)

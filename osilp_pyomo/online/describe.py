@@ -9,7 +9,7 @@ import numpy as np
 from osilp_pyomo._jit import COMPILED
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.online.program_data import CompiledStages
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Arrivals that the constants are taken from.
@@ -142,7 +142,7 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
             return ["  theory    the model's own arrivals have no values, so the constants are not known"]
     batch = program.evaluator.batch(own.part(slice(0, _ARRIVALS)), keep_points=False)
     evaluator = program.evaluator
-    budget = evaluator.total / horizon
+    budget = evaluator.resources[PROJECTED].total / horizon
     some = batch.part(slice(0, 200))
     failing = _failing(program, budget, some)
     if failing:

@@ -9,11 +9,14 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals
 
-_ARRAYS = ("rewards", "usage", "fixed", "lower", "upper", "own", "own_fixed", "points", "point_fixed", "theta")
+# Arrays of a batch that are kept, and what saved files call those that there are for each view.
+_PLAIN = ("rewards", "lower", "upper", "own", "own_fixed")
+_USE = {PROJECTED: "usage", POINTWISE: "points"}
+_FIXED = {PROJECTED: "fixed", POINTWISE: "point_fixed"}
 
 
 def keys_of(batch: Batch) -> list[bytes]:
@@ -25,7 +28,7 @@ def keys_of(batch: Batch) -> list[bytes]:
             array = value.array
             for k in range(len(batch)):
                 # A function has no bytes of its own; what it uses tells it apart.
-                keys[k] += array[k].tobytes() if array is not None else batch.usage[k].tobytes()
+                keys[k] += array[k].tobytes() if array is not None else batch.use[PROJECTED][k].tobytes()
     return keys
 
 
@@ -37,8 +40,8 @@ def _theta(batch: Batch) -> FloatArray:
 class History:
     """Different arrivals in numbers; grows by doubling, and is told in arrays so that it can be saved."""
 
-    def __init__(self, with_points: bool) -> None:
-        self.with_points = with_points
+    def __init__(self, view: str) -> None:
+        self.view = view  # the resources that are priced
         self.size = 0  # different arrivals
         self.met = 0  # arrivals
         self.counts = np.zeros(0)
@@ -47,8 +50,18 @@ class History:
         self._keys: list[bytes] = []
 
     def __getitem__(self, name: str) -> FloatArray:
-        """An array of all different arrivals: rewards, usage, lower, upper, own, points, theta ..."""
+        """An array of all different arrivals: rewards, lower, upper, own, own_fixed, theta."""
         return self._arrays[name][: self.size]
+
+    @property
+    def use(self) -> FloatArray:
+        """What the functions of the decision use of the resources that are priced (N, K, R)."""
+        return self[_USE[self.view]]
+
+    @property
+    def fixed(self) -> FloatArray:
+        """What is used of them whatever is decided (N or 0, R)."""
+        return self[_FIXED[self.view]]
 
     @property
     def multiplicity(self) -> FloatArray:
@@ -92,11 +105,10 @@ class History:
             self.counts = np.concatenate([self.counts, np.zeros(max(64, len(self.counts)))])
 
     def _append(self, batch: Batch, places: Any) -> None:
-        values = {name: getattr(batch, name) for name in _ARRAYS[:-1] if name != "points"}
+        values = {name: getattr(batch, name) for name in _PLAIN}
         values["theta"] = _theta(batch)
-        if self.with_points:
-            assert batch.points is not None
-            values["points"] = batch.points
+        values |= {_FIXED[view]: batch.fixed[view] for view in VIEWS}
+        values |= {_USE[view]: batch.use[view] for view in {PROJECTED, self.view}}
         stop = self.size + len(places)
         for name, array in values.items():
             if not len(array):
@@ -118,9 +130,11 @@ class History:
             None if field.curve is not None else self["theta"][:, next(numbers)] for field in evaluator.template.fields
         )
         arrivals = Arrivals(values, pd.RangeIndex(self.size))
+        use = {PROJECTED: self[_USE[PROJECTED]]}
+        fixed = {view: self[_FIXED[view]] for view in VIEWS}
         return Batch(
-            arrivals, self["rewards"], np.zeros(self.size), self["usage"], self["fixed"], self["lower"], self["upper"],
-            self["own"], self["own_fixed"], None, self["point_fixed"][:0],
+            arrivals, self["rewards"], np.zeros(self.size), use, fixed, self["lower"], self["upper"], self["own"],
+            self["own_fixed"],
         )  # fmt: skip
 
     # -- saving ------------------------------------------------------------------------------------------
@@ -136,10 +150,11 @@ class History:
         return result
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any], with_points: bool) -> History:
+    def from_arrays(cls, arrays: dict[str, Any], view: str) -> History:
         """What ``to_arrays`` told."""
-        history = cls(with_points)
-        history._arrays = {name: np.array(arrays[name]) for name in _ARRAYS if name in arrays}
+        history = cls(view)
+        names = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values())
+        history._arrays = {name: np.array(arrays[name]) for name in names if name in arrays}
         history.counts = np.array(arrays["counts"])
         history.size, history.met = len(history.counts), int(arrays["met"])
         blob = arrays["keys"].tobytes()

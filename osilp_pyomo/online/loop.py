@@ -17,10 +17,10 @@ from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.kernels.single import run_single
-from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State
+from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State, view_of
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch
+from osilp_pyomo.online.stages.batch import OTHER, POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
 
@@ -51,8 +51,7 @@ class Rules:
 
     setting: Setting
     settings: FloatArray
-    slack: FloatArray
-    point_slack: FloatArray
+    slack: PerView
 
 
 @dataclass
@@ -62,10 +61,8 @@ class Live:
     t: int
     horizon: int
     state: State
-    total: FloatArray
-    point_total: FloatArray
-    remaining: FloatArray
-    point_remaining: FloatArray
+    total: PerView
+    left: dict[str, FloatArray]
     earned: float
     history: History | None
     fractions: FloatArray | None
@@ -74,10 +71,10 @@ class Live:
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
         state = {name: np.array(value) for name, value in self.state.items()}
+        left = {view: each.copy() for view, each in self.left.items()}
         return Live(
-            self.t, self.horizon, state, self.total, self.point_total, self.remaining.copy(),
-            self.point_remaining.copy(), self.earned, self.history, self.fractions, self.rules,
-        )  # fmt: skip
+            self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules
+        )
 
 
 class StageLoop:
@@ -100,13 +97,20 @@ class StageLoop:
         self.steps_single = self._runs_single and not self._evaluator.has_fixed
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
-        self._no_points = np.empty((0, 1, self._evaluator.point_resources))
+        self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
+        # What the policy prices, and the other view of the same rows.
+        self._view = view_of(policy)
+        self._other = OTHER[self._view]
+        self._guarded_view = kernels.NO_GUARD
+        if guard != "none":
+            self._guarded_view = kernels.OWN_GUARD if guard == self._view else kernels.OTHER_GUARD
 
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""
-        total, point_total = self._evaluator.total.copy(), self._evaluator.point_total.copy()
-        history = History(self.policy.view == POINTS) if isinstance(self.policy, Resolve) else None
-        live = Live(0, horizon, {}, total, point_total, total.copy(), point_total.copy(), 0.0, history, None)
+        total = {view: resources.total.copy() for view, resources in self._evaluator.resources.items()}
+        left = {view: each.copy() for view, each in total.items()}
+        history = History(self._view) if isinstance(self.policy, Resolve) else None
+        live = Live(0, horizon, {}, total, left, 0.0, history, None)
         live.state = self.policy.start(self.setting(live))
         return live
 
@@ -133,17 +137,17 @@ class StageLoop:
 
     def _rules(self, live: Live) -> Rules:
         if live.rules is None:
-            evaluator = self._evaluator
-            setting = Setting(live.horizon, live.total / live.horizon, evaluator.floor, tuple(evaluator.labels()))
-            if self.policy.view == POINTS:
-                setting = Setting(live.horizon, live.point_total / live.horizon, evaluator.point_floor)
+            evaluator, view = self._evaluator, self._view
+            labels = tuple(evaluator.labels()) if view == PROJECTED else ()
+            setting = Setting(live.horizon, live.total[view] / live.horizon, evaluator.resources[view].floor, labels)
             settings = np.zeros(kernels.SETTINGS)
             if isinstance(self.policy, FirstOrder):
                 settings = self.policy.settings(setting)
             sizes = self.program.budget_sizes
-            totals = zip((live.total, live.point_total), sizes, strict=True)
-            slacks = (kernels.BUDGET_ROUNDING * np.maximum(np.abs(total), size) for total, size in totals)
-            live.rules = Rules(setting, settings, *slacks)
+            slack = {
+                view: kernels.BUDGET_ROUNDING * np.maximum(np.abs(live.total[view]), sizes[view]) for view in VIEWS
+            }
+            live.rules = Rules(setting, settings, slack)
         return live.rules
 
     def _kernel_runs(self) -> bool:
@@ -168,7 +172,7 @@ class StageLoop:
         live = live.copy()
         if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
             self._reprice(live)
-        usage, reach = batch.view(self.policy.view)[0], self._evaluator.reach(batch)
+        usage, reach = batch.use[self._view], self._evaluator.reach(batch)
         live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
@@ -214,17 +218,13 @@ class StageLoop:
             return
         left = max(live.horizon - live.t, 1)
         share = live.history.met / left
-        points = self.policy.view == POINTS
-        budget = share * np.maximum(live.point_remaining if points else live.remaining, self._least(live, points))
+        # Rows that are overrun get nothing rather than less than nothing, which no sample could meet.
+        least = np.where(live.total[self._view] >= 0, 0.0, -np.inf)
+        budget = share * np.maximum(live.left[self._view], least)
         found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
         if found is not None:
             live.state = {**live.state, "dual": found[0]}
             live.fractions = found[1]
-
-    def _least(self, live: Live, points: bool) -> FloatArray:
-        """Rows that are overrun get nothing rather than less than nothing, which no sample could meet."""
-        total = live.point_total if points else live.total
-        return np.where(total >= 0, 0.0, -np.inf)
 
     def _fractions(self, live: Live, batch: Batch) -> FloatArray:
         """What the sample's LP does with arrivals like these, where they tie; (0, n) where there is nothing known."""
@@ -254,26 +254,17 @@ class StageLoop:
         """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
         rules, state = self._rules(live), live.state
         setting, (wanted, taken, reasons) = rules.setting, self._written
-        rewards, usage, points, lower, upper = batch.rewards, batch.usage, batch.points, batch.lower, batch.upper
+        rewards, lower, upper = batch.rewards, batch.lower, batch.upper
+        # Of projected arrivals the use at points is not known, nor asked for by a guard.
+        usage, others = batch.use[self._view], batch.use.get(self._other, self._no_points)
         if len(rewards) > 1:
             at = slice(place, place + 1)
-            rewards, usage, lower, upper = rewards[at], usage[at], lower[at], upper[at]
-            points = points if points is None else points[at]
-        own, own_slack = live.remaining, rules.slack
-        others, other, other_slack = points, live.point_remaining, rules.point_slack
-        if others is None:
-            # Projected arrivals: what they use at points is not known, nor asked for by a guard.
-            others = self._no_points
-        if self.policy.view == POINTS:
-            usage, own, own_slack, others, other, other_slack = others, other, other_slack, usage, own, own_slack
-        guard = kernels.NO_GUARD
-        if self.guard != "none":
-            same = (self.guard == PROJECTED) == (self.policy.view == PROJECTED)
-            guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
+            rewards, usage, lower, upper, others = rewards[at], usage[at], lower[at], upper[at], others[at]
         run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), guard, others, own_slack, other_slack, own, other, state["dual"],
-            state["learner"], state["centre"], state["average"], state["numbers"], wanted, taken, reasons,
+            lower, upper, bool(self._integer[0]), self._guarded_view, others, rules.slack[self._view],
+            rules.slack[self._other], live.left[self._view], live.left[self._other], state["dual"], state["learner"],
+            state["centre"], state["average"], state["numbers"], wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
         x = taken.item()
@@ -285,23 +276,14 @@ class StageLoop:
     def _by_kernel(
         self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
     ) -> LoopOutcome:
-        view, rules = self.policy.view, self._rules(live)
-        setting, slack, point_slack = rules.setting, rules.slack, rules.point_slack
-        usage, fixed = batch.view(view)
+        view, other, rules = self._view, self._other, self._rules(live)
+        setting, usage, fixed = rules.setting, batch.use[view], batch.fixed[view]
         count = len(self.program.template.decisions)
-        own, own_slack, other, other_slack = live.remaining, slack, live.point_remaining, point_slack
-        if view == POINTS:
-            own, own_slack, other, other_slack = live.point_remaining, point_slack, live.remaining, slack
-        others: FloatArray = np.empty((0, count, len(other)))
-        guard = kernels.NO_GUARD
-        if self.guard != "none":
-            same = (self.guard == PROJECTED) == (view == PROJECTED)
-            guard = kernels.OWN_GUARD if same else kernels.OTHER_GUARD
-            if not same:
-                others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
-        if isinstance(self._solver, NewtonStage) and (view == POINTS or batch.points is not None):
-            # The loop knows the functions at each decision, so it pays for both kinds of resources.
-            others = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+        others: FloatArray = np.empty((0, count, len(live.left[other])))
+        # A loop that knows the functions at each decision pays for both kinds of resources.
+        pays_both = isinstance(self._solver, NewtonStage) and other in batch.use
+        if pays_both or self._guarded_view == kernels.OTHER_GUARD:
+            others = batch.use[other]
         state = live.state
         dual = state["dual"]
         if "numbers" in state:
@@ -311,9 +293,9 @@ class StageLoop:
         wanted, taken, reasons = np.empty((len(batch), count)), np.empty((len(batch), count)), np.empty(len(batch))
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
-            np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), guard,
-            np.ascontiguousarray(others), own_slack, other_slack, own, other, dual, learner, centre, average,
-            numbers, wanted, taken, reasons,
+            np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), self._guarded_view,
+            np.ascontiguousarray(others), rules.slack[view], rules.slack[other], live.left[view], live.left[other],
+            dual, learner, centre, average, numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
             gained = np.empty(len(batch))
@@ -349,12 +331,9 @@ class StageLoop:
 
     def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
         """Pay for what the kernel did not look at, all arrivals together."""
-        view = self.policy.view
-        other = live.point_remaining if view == PROJECTED else live.remaining
-        unpaid = batch.point_fixed if view == PROJECTED else batch.fixed
-        if not looked_at and (view == POINTS or batch.points is not None):
-            values = self.program.template.values(batch.arrivals, taken)
-            usage = batch.view(POINTS if view == PROJECTED else PROJECTED)[0]
+        other, unpaid = live.left[self._other], batch.fixed[self._other]
+        if not looked_at and self._other in batch.use:
+            values, usage = self.program.template.values(batch.arrivals, taken), batch.use[self._other]
             if values.size > 1:
                 other -= values.ravel() @ usage.reshape(values.size, -1)
             elif values[0, 0] != 0.0:
@@ -386,9 +365,7 @@ class StageLoop:
     def _generic(self, live: Live, one: Batch, forced: FloatArray | None, learn: bool = True) -> LoopOutcome:
         """One arrival, whatever its stage problem and policy are."""
         policy, setting, evaluator = self.policy, self.setting(live), self._evaluator
-        view = policy.view
-        usage, _ = one.view(view)
-        reach = self._evaluator.reach(one)[0]
+        view, usage, reach = self._view, one.use[self._view], self._evaluator.reach(one)[0]
         state = policy.meet(live.state, setting, one.rewards[0], usage[0], reach)
         dual = policy.price(state, setting)
         wanted, weights, densities = self._respond(one, dual)
@@ -404,8 +381,7 @@ class StageLoop:
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
             caps = self._caps(live, one)
             if len(caps) and caps[0] < 1.0:
-                own = live.remaining if view == PROJECTED else live.point_remaining
-                wanted = wanted * kernels.capped(own, float(caps[0]), evaluator.used(one, wanted, view)[0])
+                wanted = wanted * kernels.capped(live.left[view], float(caps[0]), evaluator.used(one, wanted, view)[0])
         taken = wanted
         if forced is not None:
             taken = forced
@@ -413,42 +389,35 @@ class StageLoop:
             taken, reason = self._guarded(live, one, weights, densities, wanted, reason)
         used, paid = evaluator.used(one, wanted, view)[0], evaluator.used(one, taken, view)[0]
         if learn:
-            own = live.remaining if view == PROJECTED else live.point_remaining
             seen = Seen(
-                live.t, used, paid, own.copy(), live.horizon - live.t, one.rewards[0], usage[0],
+                live.t, used, paid, live.left[view].copy(), live.horizon - live.t, one.rewards[0], usage[0],
                 lambda price: evaluator.used(one, self._respond(one, price)[0], view)[0],
             )  # fmt: skip
             state = policy.learn(state, setting, seen)
         live.state = state
-        live.remaining = live.remaining - (paid if view == PROJECTED else evaluator.used(one, taken)[0])
-        if one.points is not None:
-            live.point_remaining = live.point_remaining - (
-                paid if view == POINTS else evaluator.used(one, taken, POINTS)[0]
-            )
+        live.left[view] = live.left[view] - paid
+        if self._other in one.use:
+            live.left[self._other] = live.left[self._other] - evaluator.used(one, taken, self._other)[0]
         live.t += 1
         return LoopOutcome(wanted, taken, np.array([float(reason)]))
 
     def _respond(self, one: Batch, dual: FloatArray) -> tuple[FloatArray, FloatArray, Densities]:
         """The best decision at a dual, the weights of the functions and the price on points that lead to it."""
-        view = self.policy.view
-        usage, _ = one.view(view)
-        weights = one.rewards - usage @ dual
-        densities = self.program.densities(dual, view)
+        weights = one.rewards - one.use[self._view] @ dual
+        densities = self.program.densities(dual, self._view)
         return self._solver.best(one, weights, densities), weights, densities
 
     def _guarded(
         self, live: Live, one: Batch, weights: FloatArray, densities: Densities, wanted: FloatArray, reason: int
     ) -> tuple[FloatArray, int]:
-        evaluator, which = self._evaluator, PROJECTED if self.guard == PROJECTED else POINTS
-        rules = self._rules(live)
-        usage, fixed = one.view(which)
-        left, spare = (live.remaining, rules.slack) if which == PROJECTED else (live.point_remaining, rules.point_slack)
+        evaluator, view = self._evaluator, self.guard
+        fixed, left = one.fixed[view], live.left[view]
         room = Room(
-            usage[0],
+            one.use[view][0],
             fixed[0] if len(fixed) else np.zeros(len(left)),
             left,
-            spare,
-            lambda x: evaluator.used(one, x[None], which)[0],
+            self._rules(live).slack[view],
+            lambda x: evaluator.used(one, x[None], view)[0],
         )
         if room.fits(wanted[0]):
             return wanted, reason

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.online.kernels import linear as kernels
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 
 State = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Policy(ABC):
     'projected'
     """
 
-    #: Which resources are priced: "projected" (test functions) or "points" (every grid point).
+    #: Which resources are priced: "projected" (test functions) or "pointwise" (every grid point).
     view: str = PROJECTED
 
     @abstractmethod
@@ -123,6 +123,11 @@ class Policy(ABC):
         if "dual" not in state:
             raise OptionError(f"{self!r}: it has no dual to begin at; leave warm_start= out.")
         return {**state, "dual": np.maximum(dual, setting.floor)}
+
+
+def view_of(policy: Policy) -> str:
+    """The resources that a policy prices, "projected" or "pointwise"; "points" is an older word for the latter."""
+    return POINTWISE if policy.view == "points" else policy.view
 
 
 class FirstOrder(Policy):
@@ -418,10 +423,10 @@ class SimpleGD(GradientDescent):
     Examples
     --------
     >>> SimpleGD().view
-    'points'
+    'pointwise'
     """
 
-    view: ClassVar[str] = POINTS  # type: ignore[misc]
+    view: ClassVar[str] = POINTWISE  # type: ignore[misc]
     algorithm: ClassVar[str] = "Simple-GD, the paper's baseline"
 
 

@@ -28,10 +28,10 @@ from osilp_pyomo.online.hindsight.concave import solve_convex
 from osilp_pyomo.online.hindsight.lp import stage_lp
 from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
 from osilp_pyomo.online.loop import LoopOutcome
-from osilp_pyomo.online.policies import Policy
+from osilp_pyomo.online.policies import Policy, view_of
 from osilp_pyomo.online.program_data import CompiledStages
 from osilp_pyomo.online.runs import Run
-from osilp_pyomo.online.stages.batch import POINTS, Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator, lay_out
 from osilp_pyomo.online.stages.identity import identity_of
 from osilp_pyomo.online.stages.template import StageFamily
@@ -100,7 +100,8 @@ class OnlineProgram(CompiledStages):
         rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
         return (
             f"OnlineProgram: {self.horizon} arrivals, {len(self.template.decisions)} decision"
-            f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources} resources of {rows}; "
+            f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources[PROJECTED].size} resources of "
+            f"{rows}; "
             "print(program.describe()) tells more"
         )
 
@@ -145,7 +146,7 @@ class OnlineProgram(CompiledStages):
         made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
         if warm_start is not None:
             made.begin_at(
-                warm_dual(self.evaluator, self.solver, warm_start, policy.view, self.intake.frame, self.horizon)
+                warm_dual(self.evaluator, self.solver, warm_start, view_of(policy), self.intake.frame, self.horizon)
             )
         return made
 
@@ -259,7 +260,7 @@ class OnlineProgram(CompiledStages):
             )
 
     def _refuse_projected(self, policy: Policy, guard: str | None, null: Any) -> None:
-        if policy.view == POINTS or guard == "pointwise":
+        if view_of(policy) == POINTWISE or guard == "pointwise":
             raise OptionError(
                 "replay: projected arrivals do not say what they use at single points; use guard='projected' or 'none' "
                 "and a policy on test functions, or replay the data themselves."

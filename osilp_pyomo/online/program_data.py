@@ -18,7 +18,7 @@ from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.offline.rows import TermGroup
 from osilp_pyomo.online.resolve_problem import resolve_sample
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.intake import Intake
 from osilp_pyomo.online.stages.linear import Densities, StageSolver
@@ -86,22 +86,20 @@ class CompiledStages:
         return self.evaluator.idle_objection(self._own)
 
     @cached_property
-    def budget_sizes(self) -> tuple[FloatArray, FloatArray]:
+    def budget_sizes(self) -> PerView:
         """What rounding of budgets is measured by: the largest of a row; for a row without any, what arrivals use."""
         evaluator = self.evaluator
-        sizes = np.ones(evaluator.resources), np.ones(evaluator.point_resources)
+        sizes = {view: np.ones(evaluator.resources[view].size) for view in VIEWS}
         some = self._own.part(slice(0, 50))
         known = all(not np.isnan(value).any() for value in some.values if isinstance(value, np.ndarray))
         known = known and not any(value.missing for value in some.values if isinstance(value, CurveStack))
         for group in evaluator.groups:
-            totals = evaluator.total[group.projected], evaluator.point_total[group.points]
-            for size, total, at in zip(sizes, totals, (group.projected, group.points), strict=True):
-                largest = float(np.abs(total).max())
+            for view in VIEWS:
+                at = group.slices[view]
+                largest = float(np.abs(evaluator.resources[view].total[at]).max())
                 if largest == 0.0 and known:
-                    batch = evaluator.batch(some)
-                    use = batch.usage[:, :, at] if size is sizes[0] else batch.view(POINTS)[0][:, :, at]
-                    largest = float(np.abs(use).max())
-                size[at] = largest if largest > 0.0 else 1.0
+                    largest = float(np.abs(evaluator.batch(some).use[view][:, :, at]).max())
+                sizes[view][at] = largest if largest > 0.0 else 1.0
         return sizes
 
     @cached_property
@@ -134,7 +132,7 @@ class CompiledStages:
                     values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
                     digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(repr([function.text for function in template.functions]).encode())
-        arrays = [evaluator.total, evaluator.point_total, *evaluator.points]
+        arrays = [evaluator.resources[PROJECTED].total, evaluator.resources[POINTWISE].total, *evaluator.points]
         for number in range(len(template.families)):
             phi = evaluator.phi(number)
             arrays += [phi] if isinstance(phi, np.ndarray) else [phi.data, phi.indices, phi.indptr]
@@ -187,7 +185,7 @@ class CompiledStages:
 
         Looked for where the data themselves are places of the index: a kernel peaks at its centre.
         """
-        if not self._numbers or batch.points is None:
+        if not self._numbers or POINTWISE not in batch.use:
             return
         if len(batch) == 1 and not self._maybe_narrow(batch):
             return
@@ -205,7 +203,7 @@ class CompiledStages:
             at = np.where(inside, given, places[0])
             family = self.template.families[group.family or 0]
             rows = np.arange(len(batch))[:, None]
-            beside = batch.points[:, :, group.points]
+            beside = batch.use[POINTWISE][:, :, group.slices[POINTWISE]]
             for k in range(beside.shape[1]):
                 left_use, right_use = beside[rows, k, order[right - 1]], beside[rows, k, order[right]]
                 seen = np.maximum(np.abs(left_use), np.abs(right_use))
@@ -217,7 +215,7 @@ class CompiledStages:
 
     def _maybe_narrow(self, batch: Batch) -> bool:
         """The same question about a single arrival on plain numbers, which is faster; in doubt, yes."""
-        assert batch.points is not None
+        assert POINTWISE in batch.use
         for group in self.evaluator.groups:
             look = None if group.family is None else self.evaluator.neighbour_lists[group.family]
             if look is None:
@@ -230,7 +228,7 @@ class CompiledStages:
             inside = [value for value in given if places[0] < value < places[-1]]
             if not inside:
                 continue
-            use = batch.points[0, family.terms[0].function, group.points]
+            use = batch.use[POINTWISE][0, family.terms[0].function, group.slices[POINTWISE]]
             peaks = np.asarray(family.terms[0].values(batch.arrivals, [np.array([inside])])).ravel().tolist()
             for value, peak in zip(inside, peaks if len(peaks) > 1 else peaks * len(inside), strict=True):
                 right = bisect_left(places, value)
@@ -279,15 +277,20 @@ class CompiledStages:
         evaluator, family = self.evaluator, self.template.families[number]
         sense = 1.0 if self.template.maximize else -1.0
         templates = tuple(self._priced_group(term) for term in family.terms if term.function >= 0)
-        if view == POINTS:
-            masses = sense * evaluator.density(dual, POINTS, number)
+        if view == POINTWISE:
+            masses = sense * evaluator.density(dual, POINTWISE, number)
             kept = masses != 0
             return atomic_price(family.name, family.domain, evaluator.points[number][kept], masses[kept], templates)
         functionals = evaluator.functionals[number]
         duals = np.zeros(len(functionals))
         for group in evaluator.groups:
             if group.family == number:
-                duals += sense * group.sign * dual[group.projected] / evaluator.unit[group.projected]
+                duals += (
+                    sense
+                    * group.sign
+                    * dual[group.slices[PROJECTED]]
+                    / evaluator.resources[PROJECTED].unit[group.slices[PROJECTED]]
+                )
         return projected_price(family.name, functionals, duals / evaluator.masses[number], templates)
 
     def _priced_group(self, term: Term) -> TermGroup:

@@ -12,7 +12,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, HIGHS
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.online.policies import Policy, Seen, Setting, State
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Resolve(Policy):
     @property
     def view(self) -> str:  # type: ignore[override]
         """Which resources are priced."""
-        return POINTS if self.exact else PROJECTED
+        return POINTWISE if self.exact else PROJECTED
 
     def share(self, left: FloatArray) -> FloatArray:
         """What an arrival unlike any seen before may take at most of what is left of a resource, by arrivals left."""

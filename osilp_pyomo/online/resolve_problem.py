@@ -17,7 +17,7 @@ from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
 from osilp_pyomo.offline.search.scan import peaks_of
 from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.online.history import History
-from osilp_pyomo.online.stages.batch import POINTS
+from osilp_pyomo.online.stages.batch import POINTWISE
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
 
@@ -36,19 +36,18 @@ def resolve_sample(
     None where the sample problem has no solution; the price then stays what it was.
     """
     template = evaluator.template
-    floor = evaluator.point_floor if view == POINTS else evaluator.floor
-    fixed = history["fixed" if view != POINTS else "point_fixed"]
-    if len(fixed):
-        budget = budget - history.multiplicity @ fixed
+    floor = evaluator.resources[view].floor
+    if len(history.fixed):
+        budget = budget - history.multiplicity @ history.fixed
     if not template.linear:
         return _concave(evaluator, solver, history, budget, floor, dual, view)
     if template.own_rows:
         return _with_own_rows(evaluator, history, budget, floor, view)
-    usage = history["points" if view == POINTS else "usage"]
+    usage = history.use
     count, width, resources = usage.shape
     times = np.repeat(history.multiplicity, width)
     lower, upper = history["lower"].ravel(), history["upper"].ravel()
-    solve = solve_exact_sample if view == POINTS else solve_sample
+    solve = solve_exact_sample if view == POINTWISE else solve_sample
     columns = DenseColumns(
         history["rewards"].ravel(), usage.reshape(count * width, resources), lower * times, upper * times
     )
@@ -71,7 +70,7 @@ def _concave(
     view: str,
 ) -> tuple[FloatArray, None]:
     """The dual of concave stages, each as often as it came."""
-    if view == POINTS:
+    if view == POINTWISE:
         raise OptionError("Resolve(exact=True) needs linear stages; use Resolve() with guard='pointwise'.")
     batch = history.batch(evaluator)
     rows = projected_rows(evaluator, batch)
@@ -87,7 +86,7 @@ def _with_own_rows(
     """The same for stages with rows of their own: one LP of all of them; rows of grid points by exchange."""
     template = evaluator.template
     times = history.multiplicity
-    usage = history["points" if view == POINTS else "usage"]
+    usage = history.use
     count, width, resources = usage.shape
     columns = usage.reshape(count * width, resources)
     stretched = np.repeat(times, width)
@@ -110,7 +109,7 @@ def _with_own_rows(
     model = HighsModel(core)
     all_columns = np.arange(count * width)
     waiting = np.ones(resources, dtype=bool)
-    chosen = np.arange(resources) if view != POINTS else np.flatnonzero(~np.isfinite(floor))
+    chosen = np.arange(resources) if view != POINTWISE else np.flatnonzero(~np.isfinite(floor))
     numbers_of: list[int] = []
     scale = np.maximum(np.abs(budget), np.median(np.abs(budget))) + 1e-300
     for _ in range(60):

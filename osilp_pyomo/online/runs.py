@@ -18,6 +18,7 @@ from osilp_pyomo.offline.audit import audit_points
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.loop import LoopOutcome
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.identity import Identity, ModelIdentity, identity_of
 from osilp_pyomo.online.stages.template import Arrivals
@@ -131,7 +132,7 @@ class RunSummary:
     def _use(self, number: int) -> RowUse:
         evaluator, family = self._evaluator, self._evaluator.template.families[number]
         groups = [group for group in evaluator.groups if group.family == number]
-        excess = np.max([-self._point_remaining[group.points] for group in groups], axis=0)
+        excess = np.max([-self._point_remaining[group.slices[POINTWISE]] for group in groups], axis=0)
         limits = np.max([np.abs(evaluator.limit(group)) for group in groups], axis=0)
         scale = np.maximum(limits, np.median(limits))
         scale = np.where(scale > 0, scale, 1.0)
@@ -187,14 +188,15 @@ class RunSummary:
         for group in self._evaluator.groups:
             if group.family is None:
                 # Ordinary rows are the same among the points and among the test functions.
-                left = float(self._remaining[group.projected][0] * self._evaluator.unit[group.projected][0])
+                at, unit = group.slices[PROJECTED], self._evaluator.resources[PROJECTED].unit
+                left = float(self._remaining[at][0] * unit[at][0])
                 over = abs(left) if group.equality else max(0.0, -left)
                 found[group.name] = max(found.get(group.name, 0.0), over)
         return pd.Series(found, name="violation", dtype=float)
 
     def _tested(self, group: ResourceGroup) -> float:
         assert group.family is not None
-        excess = -self._point_remaining[group.points]
+        excess = -self._point_remaining[group.slices[POINTWISE]]
         grid, functionals = self._evaluator.grids[group.family], self._evaluator.functionals[group.family]
         limit = self._evaluator.limit(group)
         if functionals.atomic:

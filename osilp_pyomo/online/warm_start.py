@@ -14,8 +14,9 @@ from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.controller import Controller
 from osilp_pyomo.online.history import History, keys_of
+from osilp_pyomo.online.policies import view_of
 from osilp_pyomo.online.resolve_problem import resolve_sample
-from osilp_pyomo.online.stages.batch import POINTS
+from osilp_pyomo.online.stages.batch import POINTWISE
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
 from osilp_pyomo.online.stages.template import Arrivals
@@ -24,7 +25,7 @@ from osilp_pyomo.online.stages.template import Arrivals
 def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str, read: Any, horizon: int) -> FloatArray:
     """A dual in the coordinates of a policy from whatever the user has."""
     if isinstance(source, Controller):
-        if source.policy.view != view or len(source.dual) != _size(evaluator, view):
+        if view_of(source.policy) != view or len(source.dual) != evaluator.resources[view].size:
             raise OptionError("warm_start: the other controller prices other resources; give its price instead.")
         return source.dual
     if isinstance(source, pd.DataFrame):
@@ -42,18 +43,14 @@ def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str,
     return _from_prices(evaluator, {price.family: price for price in prices}, duals, view)
 
 
-def _size(evaluator: Evaluator, view: str) -> int:
-    return evaluator.point_resources if view == POINTS else evaluator.resources
-
-
 def _from_arrivals(
     evaluator: Evaluator, solver: StageSolver, arrivals: Arrivals, view: str, horizon: int
 ) -> FloatArray:
     """The dual of the offline problem of past arrivals with the program's budget an arrival."""
-    history = History(view == POINTS)
+    history = History(view)
     batch = evaluator.batch(arrivals)
     history.add(batch, keys_of(batch))
-    total = evaluator.point_total if view == POINTS else evaluator.total
+    total = evaluator.resources[view].total
     found = resolve_sample(evaluator, solver, history, total * len(arrivals) / horizon, np.zeros(len(total)), view)
     if found is None:
         raise OptionError("warm_start: the offline problem of these arrivals has no solution.")
@@ -63,13 +60,13 @@ def _from_arrivals(
 def _from_prices(evaluator: Evaluator, prices: dict[str, Price], duals: dict[str, float], view: str) -> FloatArray:
     """The dual whose density comes nearest to a price, as the test functions (or grid points) see it."""
     sense = 1.0 if evaluator.template.maximize else -1.0
-    result = np.zeros(_size(evaluator, view))
+    resources = evaluator.resources[view]
+    result = np.zeros(resources.size)
     for group in evaluator.groups:
-        at = group.points if view == POINTS else group.projected
+        at = group.slices[view]
         if group.family is None:
             dual = sense * group.sign * duals.get(group.name, 0.0)
-            unit = 1.0 if view == POINTS else evaluator.unit[at]
-            result[at] = unit * (dual if group.equality else max(dual, 0.0))
+            result[at] = resources.unit[at] * (dual if group.equality else max(dual, 0.0))
             continue
         if group.name not in prices:
             continue
@@ -78,18 +75,17 @@ def _from_prices(evaluator: Evaluator, prices: dict[str, Price], duals: dict[str
         if not len(masses):
             continue
         functionals, points = evaluator.functionals[group.family], evaluator.points[group.family]
-        if view == POINTS or functionals.atomic:
-            known = points if view == POINTS else functionals.points
+        if view == POINTWISE or functionals.atomic:
+            known = points if view == POINTWISE else functionals.points
             width = functionals.domain.width
             nearest = [int(np.argmin(np.abs((known - point) / width).sum(axis=1))) for point in price.points]
             np.add.at(result, at.start + np.array(nearest), masses)
-            if view != POINTS:
-                result[at] *= evaluator.unit[at]
+            result[at] *= resources.unit[at]
             continue
         grid = evaluator.grids[group.family]
         at_price = functionals.basis.evaluate(grid.domain, price.points)
         at_grid = functionals.basis.evaluate(grid.domain, grid.points)
         gram = at_grid.T @ np.asarray(functionals.matrix @ np.eye(len(functionals)))
         weights, _ = nnls(gram, at_price.T @ masses)
-        result[at] = weights * evaluator.masses[group.family] * evaluator.unit[at]
+        result[at] = weights * evaluator.masses[group.family] * resources.unit[at]
     return result

@@ -29,6 +29,7 @@ from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.online.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
+from osilp_pyomo.online.stages.batch import PROJECTED
 from osilp_pyomo.paper.algorithms import PrintedAccelerate, PrintedMirrorDescent, PrintedTwoStage
 from osilp_pyomo.studies.compare import Study, compare
 from osilp_pyomo.studies.trial import FRAMES
@@ -132,8 +133,8 @@ def least_stage(kind: str, points: int, seed: int) -> tuple[float, float]:
     """
     program, rng = paper_program(kind, points, ARRIVALS, seed), np.random.default_rng(seed)
     data, profiles = PaperInput(kind, points)(rng, SUPPORT)
-    rewards, use = data["value"].to_numpy(), points * program.project(data, profiles).usage[:, 0]
-    budget = points * program.evaluator.total / ARRIVALS
+    rewards, use = data["value"].to_numpy(), points * program.project(data, profiles).use[PROJECTED][:, 0]
+    budget = points * program.evaluator.resources[PROJECTED].total / ARRIVALS
     count, size = use.shape
     best = linprog(
         np.concatenate([budget, np.full(count, 1 / count)]), A_ub=-np.hstack([use, np.eye(count)]), b_ub=-rewards

@@ -25,7 +25,7 @@ from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.runs import Run, violations_between
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
 ORDERS = ("given", "permutation", "iid")
@@ -244,7 +244,7 @@ class _Trial:
         """How a run went: what was earned, and the use (T, R) of the resources, after each arrival."""
         count, earned = len(rewards), rewards.cumsum()
         moments = np.unique(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int))[1:]
-        total = self.program.evaluator.total
+        total = self.program.evaluator.resources[PROJECTED].total
         for t in moments.tolist():
             shares = used[t - 1][total > 0] / total[total > 0]
             self.frames["paths"].append({
@@ -255,7 +255,7 @@ class _Trial:
 
     def _left(self, remaining: FloatArray) -> FloatArray:
         """Shares of the budgets > 0 that are left."""
-        total = self.program.evaluator.total
+        total = self.program.evaluator.resources[PROJECTED].total
         return remaining[total > 0] / total[total > 0]
 
     def _tell_run(self, entrant: Entrant, run: Run, optima: Mapping[str, Result], between: Mapping[str, float]) -> None:

@@ -228,13 +228,13 @@ def test_newton_against_a_dense_grid() -> None:
     fine = np.linspace(0, 3, 300_001)
     rng = np.random.default_rng(1)
     for _ in range(5):
-        prices = rng.uniform(0, 2, batch.usage.shape[2]) * rng.choice([0.01, 1, 30])
-        weights = batch.rewards - batch.usage @ prices
+        prices = rng.uniform(0, 2, batch.use["projected"].shape[2]) * rng.choice([0.01, 1, 30])
+        weights = batch.rewards - batch.use["projected"] @ prices
         together = program.solver.best(batch, weights, [])
         for t in range(len(batch)):
             one = program.solver.best(batch.part(slice(t, t + 1)), weights[t : t + 1], [])
             assert one[0, 0] == pytest.approx(together[t, 0], abs=1e-9)
-            linear, squared = prices @ batch.usage[t, 0], prices @ batch.usage[t, square]
+            linear, squared = prices @ batch.use["projected"][t, 0], prices @ batch.use["projected"][t, square]
             best = fine[np.argmax(np.log(1 + value[t] * fine) - linear * fine - squared * fine**2)]
             assert together[t, 0] == pytest.approx(best, abs=2e-5)
 
@@ -250,13 +250,13 @@ def test_quadratic_stage_together_and_alone_against_scipy(equal: bool) -> None:
     program = compiled_program(model(earn, lambda lib, y, u, v: y[0] + u * y[1] + 0.5 * y[2], n=3, count=6, own=own))
     batch = program.batch()
     rng = np.random.default_rng(2)
-    prices = rng.uniform(0, 3, batch.usage.shape[2])
-    weights = batch.rewards - batch.usage @ prices
+    prices = rng.uniform(0, 3, batch.use["projected"].shape[2])
+    weights = batch.rewards - batch.use["projected"] @ prices
     together = program.solver.best(batch, weights, [])
     for t, value in enumerate(program.data["value"]):
         part = batch.part(slice(t, t + 1))
         alone = program.solver.best(part, weights[t : t + 1], [])[0]
-        cost = batch.usage[t, :3] @ prices
+        cost = batch.use["projected"][t, :3] @ prices
 
         def goal(y: Any, value: Any = value, cost: Any = cost) -> Any:
             return cost @ y - earn(np, y, value)

@@ -51,7 +51,10 @@ def test_merging_equal_arrivals_changes_no_optimum(places, several):
     assert len(merged.values) == len(places) * width
     batch = program.batch(arrivals)
     assert program.evaluator.reward(batch, x).sum() == pytest.approx(merged.objective, rel=1e-9)
-    assert np.all(program.evaluator.used(batch, x, "points").sum(axis=0) <= program.evaluator.point_total + 1e-7)
+    assert np.all(
+        program.evaluator.used(batch, x, "pointwise").sum(axis=0)
+        <= program.evaluator.resources["pointwise"].total + 1e-7
+    )
     assert np.all((x >= batch.lower - 1e-9) & (x <= batch.upper + 1e-9))
     if several:
         assert len(merged.duals) == 1 + len(places)
@@ -102,8 +105,12 @@ def test_another_grid_is_that_of_a_program_compiled_with_it():
 
 def test_budgets_grow_with_the_horizon_or_stay():
     program = program_of(packing(10))
-    assert program.rescaled(30).evaluator.total == pytest.approx(3 * program.evaluator.total)
-    assert program.rescaled(30, "total").evaluator.total == pytest.approx(program.evaluator.total)
+    assert program.rescaled(30).evaluator.resources["projected"].total == pytest.approx(
+        3 * program.evaluator.resources["projected"].total
+    )
+    assert program.rescaled(30, "total").evaluator.resources["projected"].total == pytest.approx(
+        program.evaluator.resources["projected"].total
+    )
     assert program.rescaled(30, "total").horizon == 30
     assert "3*(10*(0.06 + 0.02*sin(6*u)))" in program.rescaled(30).describe()
     with pytest.raises(OptionError) as refused:

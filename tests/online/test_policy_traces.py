@@ -574,17 +574,19 @@ PAIRS = {
 def test_columns_and_budgets_are_those_of_the_reference(programs, place):
     program, game = programs[place, "loop"]
     batch = program.evaluator.batch(program.arrivals())
-    np.testing.assert_allclose(program.evaluator.total, game.total, rtol=1e-14)
-    np.testing.assert_allclose(program.evaluator.point_total, game.point_total, rtol=1e-14)
-    np.testing.assert_allclose(batch.usage, [met.use for met in game.arrivals], rtol=1e-14)
-    np.testing.assert_allclose(batch.points, [met.point_use for met in game.arrivals], rtol=1e-14)
+    np.testing.assert_allclose(program.evaluator.resources["projected"].total, game.total, rtol=1e-14)
+    np.testing.assert_allclose(program.evaluator.resources["pointwise"].total, game.point_total, rtol=1e-14)
+    np.testing.assert_allclose(batch.use["projected"], [met.use for met in game.arrivals], rtol=1e-14)
+    np.testing.assert_allclose(batch.use["pointwise"], [met.point_use for met in game.arrivals], rtol=1e-14)
     np.testing.assert_allclose(batch.rewards, [met.rewards for met in game.arrivals], rtol=1e-14)
 
 
 def test_dirac_points_that_are_the_grid_are_the_same_as_none():
     given, default = compiled(basis=osilp.Dirac([[0.0], [1.0]])), compiled()
-    np.testing.assert_array_equal(given.evaluator.total, default.evaluator.total)
-    np.testing.assert_array_equal(given.batch().usage, default.batch().usage)
+    np.testing.assert_array_equal(
+        given.evaluator.resources["projected"].total, default.evaluator.resources["projected"].total
+    )
+    np.testing.assert_array_equal(given.batch().use["projected"], default.batch().use["projected"])
 
 
 # -- all policies against the reference -----------------------------------------------------------------------------
@@ -720,8 +722,8 @@ def test_covering_row_is_turned_round(name):
     total = np.array([-1.0, -1.5])
     game = Game(met, total, total)
     batch = program.evaluator.batch(program.arrivals())
-    np.testing.assert_array_equal(program.evaluator.total, total)
-    np.testing.assert_array_equal(batch.usage, [each.use for each in met])
+    np.testing.assert_array_equal(program.evaluator.resources["projected"].total, total)
+    np.testing.assert_array_equal(batch.use["projected"], [each.use for each in met])
     policy, reference = PAIRS[name]
     steps = assert_traced(program, data_of(ROWS), policy, reference(game), game, "none")
     # The first arrival costs something and no price asks for it; the entropy's first dual does: see its hand trace.
@@ -744,8 +746,8 @@ def coupled_game(limit, sign=1.0, equality=False):
 @pytest.mark.parametrize("name", SOME)
 def test_ordinary_row_has_a_dual_of_its_own(name, guard):
     program, game = compiled(coupling=("<=", 3.0)), coupled_game(3.0)
-    np.testing.assert_allclose(program.evaluator.total, game.total, rtol=1e-14)
-    np.testing.assert_allclose(program.evaluator.point_total, game.point_total, rtol=1e-14)
+    np.testing.assert_allclose(program.evaluator.resources["projected"].total, game.total, rtol=1e-14)
+    np.testing.assert_allclose(program.evaluator.resources["pointwise"].total, game.point_total, rtol=1e-14)
     policy, reference = PAIRS[name]
     assert_traced(program, data_of(ROWS), policy, reference(game), game, guard)
 

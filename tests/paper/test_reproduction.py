@@ -52,7 +52,7 @@ def instance(request):
     places = (np.arange(POINTS) + 0.5) / POINTS
     grid = program.evaluator.grids[0]
     phi = osilp.RBF(10).evaluate(grid.domain, places[:, None])
-    limit = program.evaluator.point_total
+    limit = program.evaluator.resources["pointwise"].total
     return program, data, profiles, data["value"].to_numpy(), profiles["column"], limit, phi
 
 
@@ -151,7 +151,7 @@ def test_inputs_are_those_of_the_paper():
     _, curves = PaperInput("permutation", 40)(rng, 1003)
     assert curves["column"].shape == (1003, 40)
     assert set(np.unique(curves["column"][-203:])) == {-1.0, 0.0, 1.0}
-    assert (paper_program("uniform", 50, 100, 0).evaluator.point_total / 100 >= 2).all()
+    assert (paper_program("uniform", 50, 100, 0).evaluator.resources["pointwise"].total / 100 >= 2).all()
 
 
 def test_printed_levels_are_longer_than_any_horizon_of_the_paper():

@@ -263,8 +263,8 @@ def test_a_pyomo_solver_solves_quadratic_stages():
     m = with_usage(base())
     m.reward.set_value(sum(m.value[t] * m.x[t] - m.x[t] ** 2 for t in m.T))
     plain = osilp.compile_online(m, stages=m.T)
-    batch, price = plain.batch(), np.full(plain.evaluator.resources, 0.05)
-    weights = batch.rewards - batch.usage @ price
+    batch, price = plain.batch(), np.full(plain.evaluator.resources["projected"].size, 0.05)
+    weights = batch.rewards - batch.use["projected"] @ price
     named = osilp.compile_online(m, stages=m.T, stage_solver="slsqp")
     np.testing.assert_allclose(named.solver.best(batch, weights, []), plain.solver.best(batch, weights, []), atol=1e-6)
 
@@ -356,7 +356,7 @@ def test_warm_starts_keep_places_and_ordinary_rows():
     program = osilp.compile_online(m, stages=m.T, basis=osilp.Dirac([0.1, 0.5, 0.9]), grid=osilp.Midpoint(50))
     best = program.solve_offline()
     dual = program.controller(osilp.FixedPrice(), "none", warm_start=best).dual
-    assert dual[-1] / program.evaluator.unit[-1] == pytest.approx(best.dual("total"))
+    assert dual[-1] / program.evaluator.resources["projected"].unit[-1] == pytest.approx(best.dual("total"))
     points = program.controller(osilp.SimpleGD(), "none", warm_start=best).price
     assert points.integrate(lambda u: u) == pytest.approx(best.price.integrate(lambda u: u), abs=0.02)
 

@@ -23,7 +23,7 @@ from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.online.chunks.source import ParquetPart
 from osilp_pyomo.online.program_data import CompiledStages
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
 # What reading a damaged file raises.
@@ -99,11 +99,15 @@ class BlockMaker:
         batch = self.program.evaluator.batch(arrivals, keep_points=False)
         self._refuse_unbounded(batch)
         count, functions = batch.rewards.shape
-        numbers = np.empty((count * functions, _BEFORE + batch.usage.shape[2]))
+        numbers = np.empty((count * functions, _BEFORE + batch.use[PROJECTED].shape[2]))
         numbers[:, 0] = batch.rewards.ravel()
         numbers[:, 1], numbers[:, 2] = batch.lower.ravel(), batch.upper.ravel()
-        numbers[:, _BEFORE:] = batch.usage.reshape(count * functions, -1)
-        fixed = batch.fixed.sum(axis=0) if len(batch.fixed) else np.zeros(batch.usage.shape[2])
+        numbers[:, _BEFORE:] = batch.use[PROJECTED].reshape(count * functions, -1)
+        fixed = (
+            batch.fixed[PROJECTED].sum(axis=0)
+            if len(batch.fixed[PROJECTED])
+            else np.zeros(batch.use[PROJECTED].shape[2])
+        )
         earned = float(batch.earned.sum())
         told = {"fixed": fixed, "earned": np.array(earned), "arrivals": np.array(count)}
         _save(_data_path(path), {**told, **_arrays(arrivals)})
@@ -129,7 +133,10 @@ class BlockMaker:
         except _UNREADABLE:
             return None
         program = self.program
-        if numbers.shape != (arrivals * len(program.template.decisions), _BEFORE + program.evaluator.resources):
+        if numbers.shape != (
+            arrivals * len(program.template.decisions),
+            _BEFORE + program.evaluator.resources[PROJECTED].size,
+        ):
             return None
         return FileBlock(str(path), len(numbers), arrivals, first, fixed, earned)
 

@@ -36,6 +36,7 @@ from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_
 from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.hindsight.lp import ordinary_duals, stage_subject
 from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.stages.batch import PROJECTED
 from osilp_pyomo.online.stages.identity import identity_of
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily
 
@@ -77,9 +78,15 @@ def solve_chunks(
         blocks = _make_blocks(program, chunks, folder, run, deadline, progress)
         if blocks is None:
             return _without_answer(program, WideAnswer("time_limit"), time.monotonic() - started)
-        fixed = sum((block.fixed for block in blocks), np.zeros(program.evaluator.resources))
+        fixed = sum((block.fixed for block in blocks), np.zeros(program.evaluator.resources[PROJECTED].size))
         evaluator = program.evaluator
-        answer = solve_wide(blocks, evaluator.total - fixed, evaluator.floor, run=run, deadline=deadline)
+        answer = solve_wide(
+            blocks,
+            evaluator.resources[PROJECTED].total - fixed,
+            evaluator.resources[PROJECTED].floor,
+            run=run,
+            deadline=deadline,
+        )
         if answer.dual is None:
             return _without_answer(program, answer, time.monotonic() - started)
         settled = _Settling(program, folder, answer, blocks)
@@ -167,7 +174,9 @@ def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, f
 
 def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float) -> Result:
     why = "what conflicts is not looked for among arrivals in chunks" if answer.status == "infeasible" else ""
-    solved = Solved(answer.status, np.nan, np.nan, rows=program.evaluator.resources, conflict=Conflict(why_none=why))
+    solved = Solved(
+        answer.status, np.nan, np.nan, rows=program.evaluator.resources[PROJECTED].size, conflict=Conflict(why_none=why)
+    )
     return make_result(stage_subject(program.template), "projected", solved, seconds)
 
 
@@ -224,7 +233,7 @@ class _Look:
         places = (some[:, None] * width + np.arange(width)).ravel()
         kept = block.load().taken(places)
         pairs = (
-            (kept.matrix, batch.usage.reshape(len(places), -1)), (kept.values, batch.rewards.ravel()),
+            (kept.matrix, batch.use[PROJECTED].reshape(len(places), -1)), (kept.values, batch.rewards.ravel()),
             (kept.lower, batch.lower.ravel()), (kept.upper, batch.upper.ravel()),
         )  # fmt: skip
         if not all(np.allclose(one, other, rtol=_SAME, atol=_SAME * np.abs(other).max()) for one, other in pairs):
@@ -292,7 +301,9 @@ class _Settling:
         checked = Audit(tuple(looks), self._ordinary(), 0.0, bound, 0.0, abs(self.reward - bound))
         over = self._overrun()
         evaluator, dual = program.evaluator, answer.dual
-        limits = np.maximum(np.abs(evaluator.total), np.median(np.abs(evaluator.total)))
+        limits = np.maximum(
+            np.abs(evaluator.resources[PROJECTED].total), np.median(np.abs(evaluator.resources[PROJECTED].total))
+        )
         overrun = float(np.max(over / np.where(limits > 0, limits, 1.0), initial=0.0))
         complaint = None
         if max(checked.ordinary_violation, overrun) > FEASIBLE or checked.gap > FEASIBLE * (1.0 + abs(self.reward)):
@@ -305,13 +316,18 @@ class _Settling:
             checked,
             tuple(program.price_on(number, dual) for number in range(len(template.families))),
             ordinary_duals(
-                evaluator, lambda _, group: float(dual[group.projected][0] / evaluator.unit[group.projected][0])
+                evaluator,
+                lambda _, group: float(
+                    dual[group.slices[PROJECTED]][0] / evaluator.resources[PROJECTED].unit[group.slices[PROJECTED]][0]
+                ),
             ),
             None,
-            test_violation=max(0.0, float(np.max(over * evaluator.unit, initial=0.0))),
+            test_violation=max(0.0, float(np.max(over * evaluator.resources[PROJECTED].unit, initial=0.0))),
         )
-        memory = answer.gathered * (evaluator.resources + 3) * 8 * 3
-        solved = Solved(answer.status, self.reward, bound, point, evaluator.resources, memory, complaint=complaint)
+        memory = answer.gathered * (evaluator.resources[PROJECTED].size + 3) * 8 * 3
+        solved = Solved(
+            answer.status, self.reward, bound, point, evaluator.resources[PROJECTED].size, memory, complaint=complaint
+        )
         result = make_result(stage_subject(template), "projected", solved, seconds)
         arrivals = sum(block.arrivals for block in self.blocks)
         return replace(result, written=written, solved_for=identity_of(evaluator, arrivals))
@@ -333,4 +349,6 @@ class _Settling:
     def _overrun(self) -> FloatArray:
         """By how much each test function and ordinary row is overrun, from the columns that were swept."""
         assert self.answer.left is not None
-        return np.where(np.isfinite(self.program.evaluator.floor), -self.answer.left, np.abs(self.answer.left))
+        return np.where(
+            np.isfinite(self.program.evaluator.resources[PROJECTED].floor), -self.answer.left, np.abs(self.answer.left)
+        )

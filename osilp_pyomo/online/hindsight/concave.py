@@ -22,7 +22,7 @@ from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.search.scan import peaks_of, scan_points
 from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
 from osilp_pyomo.online.hindsight.lp import DecisionNames, ordinary_duals, stage_subject
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
 from osilp_pyomo.online.stages.template import Arrivals
@@ -59,13 +59,15 @@ def solve_convex(
 def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> Rows:
     """Resources of single points, and ordinary rows."""
     evaluator, batch = problem.evaluator, problem.batch
+    resources = evaluator.resources[PROJECTED]
     usage, budget, floor, parts, first = [], [], [], [], 0
     for group in evaluator.groups:
         if group.family is None:
-            usage.append(batch.usage[:, :, group.projected] * evaluator.unit[group.projected])
-            fixed = batch.fixed[:, group.projected].sum(axis=0) if len(batch.fixed) else 0.0
-            budget.append((evaluator.total[group.projected] - fixed) * evaluator.unit[group.projected])
-            floor.append(evaluator.floor[group.projected])
+            at = group.slices[PROJECTED]
+            usage.append(batch.use[PROJECTED][:, :, at] * resources.unit[at])
+            fixed = batch.fixed[PROJECTED][:, at].sum(axis=0) if len(batch.fixed[PROJECTED]) else 0.0
+            budget.append((resources.total[at] - fixed) * resources.unit[at])
+            floor.append(resources.floor[at])
             size, points = 1, np.empty((0, 1))
         else:
             points = chosen[group.family]
@@ -249,7 +251,7 @@ def _solved(problem: ConcaveProblem, rows: Rows, found: Found, null: FloatArray 
         bound,
         point,
         rows=sum(len(part.points) if part.phi is None else part.phi.shape[1] for part in parts),
-        memory=int(problem.batch.usage.nbytes + rows.usage.nbytes),
+        memory=int(problem.batch.use[PROJECTED].nbytes + rows.usage.nbytes),
         log=({"passes": found.passes},),
         complaint=_complaint(broken, missed, objective, bound),
     )

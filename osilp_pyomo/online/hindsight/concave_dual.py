@@ -20,7 +20,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import Densities, StageSolver
 
@@ -249,13 +249,14 @@ def _mixture(rows: Rows, passes: Sequence[Pass]) -> tuple[float, FloatArray, Flo
 
 def projected_rows(evaluator: Evaluator, batch: Batch) -> Rows:
     """Resources of test functions and ordinary rows."""
+    resources, fixed = evaluator.resources[PROJECTED], batch.fixed[PROJECTED]
     parts = tuple(
         Part(
-            group.family, group.sign, group.projected,
+            group.family, group.sign, group.slices[PROJECTED],
             np.empty((0, 1)) if group.family is None else evaluator.points[group.family],
-            None if group.family is None else evaluator.phi(group.family), evaluator.unit[group.projected],
+            None if group.family is None else evaluator.phi(group.family), resources.unit[group.slices[PROJECTED]],
         )
         for group in evaluator.groups
     )  # fmt: skip
-    budget = evaluator.total - (batch.fixed.sum(axis=0) if len(batch.fixed) else 0.0)
-    return Rows(batch.usage, budget, evaluator.floor, parts)
+    budget = resources.total - (fixed.sum(axis=0) if len(fixed) else 0.0)
+    return Rows(batch.use[PROJECTED], budget, resources.floor, parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,30 +10,30 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.online.stages.template import Arrivals
 
-# Which resources a policy prices.
-PROJECTED, POINTS = "projected", "points"
+# Two views of the resources: rows against test functions, which policies of the paper price, and rows at single points
+# of the grid. Whatever exists in both views is a mapping from the view.
+PROJECTED, POINTWISE = VIEWS = ("projected", "pointwise")
+OTHER = {PROJECTED: POINTWISE, POINTWISE: PROJECTED}
+PerView = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some arrivals in numbers: B arrivals, K functions, R projected resources, M grid resources.
+    """Some arrivals in numbers: B arrivals, K functions, R resources of a view.
 
-    ``rewards`` (B, K) and ``usage`` (B, K, R) are the coefficients of the functions; ``earned`` (B,) and ``fixed`` (B
-    or 0, R) what does not depend on the decision. ``points`` (B, K, M) is the use at grid points, None where only
-    projections are known.
+    ``rewards`` (B, K) and ``use`` (B, K, R) are the coefficients of the functions; ``earned`` (B,) and ``fixed`` (B or
+    0, R) what does not depend on the decision. Where only projections are known, ``use`` has no pointwise entry.
     """
 
     arrivals: Arrivals
     rewards: FloatArray
     earned: FloatArray
-    usage: FloatArray
-    fixed: FloatArray
+    use: PerView
+    fixed: PerView
     lower: FloatArray
     upper: FloatArray
     own: FloatArray
     own_fixed: FloatArray
-    points: FloatArray | None
-    point_fixed: FloatArray
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -45,14 +45,14 @@ class Batch:
             return array[at] if len(array) else array
 
         return Batch(
-            self.arrivals.part(at), self.rewards[at], self.earned[at], self.usage[at], cut(self.fixed),
+            self.arrivals.part(at), self.rewards[at], self.earned[at],
+            {view: use[at] for view, use in self.use.items()}, {view: cut(use) for view, use in self.fixed.items()},
             self.lower[at], self.upper[at], self.own[at], self.own_fixed[at],
-            None if self.points is None else self.points[at], cut(self.point_fixed),
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        known = "test functions" if self.points is None else "test functions and grid points"
-        return f"{len(self)} arrivals, evaluated on {self.usage.shape[2]} {known}, for replay, steps and step"
+        known = "test functions and grid points" if POINTWISE in self.use else "test functions"
+        return f"{len(self)} arrivals, evaluated on {self.use[PROJECTED].shape[2]} {known}, for replay, steps and step"
 
     def __getitem__(self, place: int) -> ProjectedArrival:
         """One of the arrivals, for ``controller.step``."""
@@ -60,13 +60,6 @@ class Batch:
 
     def __iter__(self) -> Iterator[ProjectedArrival]:
         return (ProjectedArrival(self, place) for place in range(len(self)))
-
-    def view(self, which: str) -> tuple[FloatArray, FloatArray]:
-        """Use (B, K, R or M) and fixed use of the resources that a policy prices."""
-        if which == PROJECTED:
-            return self.usage, self.fixed
-        assert self.points is not None
-        return self.points, self.point_fixed
 
 
 class ProjectedArrival:
@@ -92,7 +85,12 @@ def joined(parts: Sequence[Batch], arrivals: Arrivals) -> Batch:
     def all_of(name: str) -> FloatArray:
         return np.concatenate([getattr(part, name) for part in parts])
 
+    use = {PROJECTED: np.concatenate([part.use[PROJECTED] for part in parts])}
+    fixed = {
+        PROJECTED: np.concatenate([part.fixed[PROJECTED] for part in parts]),
+        POINTWISE: parts[0].fixed[POINTWISE][:0],
+    }
     return Batch(
-        arrivals, all_of("rewards"), all_of("earned"), all_of("usage"), all_of("fixed"), all_of("lower"),
-        all_of("upper"), all_of("own"), all_of("own_fixed"), None, parts[0].point_fixed[:0],
+        arrivals, all_of("rewards"), all_of("earned"), use, fixed, all_of("lower"), all_of("upper"), all_of("own"),
+        all_of("own_fixed"),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import CurvatureError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX, DATA, UNKNOWN, Traits
-from osilp_pyomo.online.stages.batch import Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals, Field, StageTemplate
 
@@ -81,7 +81,10 @@ def _signs_agree(template: StageTemplate, batch: Batch, kinds: list[str]) -> boo
     for k, kind in enumerate(kinds):
         if kind == AFFINE:
             continue
-        earns, uses = batch.rewards[:, k], batch.points[:, k] if batch.points is not None else batch.usage[:, k]
+        earns, uses = (
+            batch.rewards[:, k],
+            batch.use[POINTWISE][:, k] if POINTWISE in batch.use else batch.use[PROJECTED][:, k],
+        )
         good_earning = earns >= 0 if kind == CONCAVE else earns <= 0
         good_using = uses >= 0 if kind == CONVEX else uses <= 0
         own = batch.own[:, :, k]
@@ -117,11 +120,11 @@ def _try_pair(evaluator: Evaluator, batch: Batch, x: FloatArray, y: FloatArray, 
                 refuse(
                     f"The stage's own row '{row.name}'", "linear" if row.equality else "convex", int(np.argmax(wrong))
                 )
-        assert batch.points is not None
+        assert POINTWISE in batch.use
         for group in evaluator.groups:
-            count = group.points.stop - group.points.start
+            count = group.slices[POINTWISE].stop - group.slices[POINTWISE].start
             some = rng.choice(count, min(_POINTS, count), replace=False)
-            use = batch.points[:, :, group.points][:, :, some]
+            use = batch.use[POINTWISE][:, :, group.slices[POINTWISE]][:, :, some]
             bend = np.einsum("bk,bkm->bm", centre - mean, use)
             size = np.einsum("bk,bkm->bm", np.abs(mean) + np.abs(centre), np.abs(use))
             if group.family is not None and template.families[group.family].mixed:

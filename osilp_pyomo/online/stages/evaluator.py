@@ -8,7 +8,7 @@ every resource reads "use at most this", and every dual but that of an equality 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, lay_bases, lay_grids
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import GridPoints, Points, tensor_points
-from osilp_pyomo.online.stages.batch import POINTS, PROJECTED, Batch, joined
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView, joined
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
 
 # Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache
@@ -39,9 +39,22 @@ class ResourceGroup:
     name: str
     sign: int
     equality: bool
-    projected: slice
-    points: slice
+    slices: Mapping[str, slice]
     family: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What is rationed in one view: budgets, the least price that each can have, and the unit each is divided by."""
+
+    total: FloatArray
+    floor: FloatArray
+    unit: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.total)
 
 
 class Evaluator:
@@ -73,16 +86,13 @@ class Evaluator:
             _padded(phi.matrix, len(points), mass)
             for phi, points, mass in zip(functionals, self.points, self.masses, strict=True)
         ]
-        self.groups = self._lay_out()
-        self.resources = self.groups[-1].projected.stop
-        self.point_resources = self.groups[-1].points.stop
-        self.total, self.point_total = self._budgets()
-        self.unit = self._units()
-        self.total = self.total / self.unit
-        free = np.zeros(self.resources, dtype=bool), np.zeros(self.point_resources, dtype=bool)
-        for group in self.groups:
-            free[0][group.projected] = free[1][group.points] = group.equality
-        self.floor, self.point_floor = (np.where(each, -np.inf, 0.0) for each in free)
+        self.groups = self._make_groups()
+        totals = self._budgets()
+        units = {PROJECTED: self._units(totals[PROJECTED]), POINTWISE: np.ones(len(totals[POINTWISE]))}
+        self.resources = {
+            view: Resources(totals[view] / units[view], self._floor(view, len(totals[view])), units[view])
+            for view in VIEWS
+        }
         single = len(self.groups) == 1 and self.groups[0].sign > 0 and self.groups[0].family is not None
         self._simple = single and not template.rows
         terms = [term for family in template.families for term in family.terms]
@@ -91,38 +101,51 @@ class Evaluator:
 
     # -- resources -------------------------------------------------------------------------------------
 
-    def _lay_out(self) -> tuple[ResourceGroup, ...]:
-        groups, first, point = [], 0, 0
+    def _make_groups(self) -> tuple[ResourceGroup, ...]:
+        """The sides of all rows, one after the other in both views."""
+        groups: list[ResourceGroup] = []
+        ends = dict.fromkeys(VIEWS, 0)
+
+        def add(name: str, sign: int, equality: bool, sizes: tuple[int, int], family: int | None) -> None:
+            at = {}
+            for view, size in zip(VIEWS, sizes, strict=True):
+                at[view] = slice(ends[view], ends[view] + size)
+                ends[view] += size
+            groups.append(ResourceGroup(name, sign, equality, at, family))
+
         for number, family in enumerate(self.template.families):
             for sign in family.sides:
-                last, point_last = first + self._phi[number].shape[1], point + len(self.points[number])
-                groups.append(
-                    ResourceGroup(family.name, sign, False, slice(first, last), slice(point, point_last), number)
-                )
-                first, point = last, point_last
+                add(family.name, sign, False, (self._phi[number].shape[1], len(self.points[number])), number)
         for row in self.template.rows:
             sides = [(1, row.upper)] if row.equality else [(1, row.upper), (-1, row.lower)]
             for sign, limit in sides:
                 if limit is not None:
-                    at, point_at = slice(first, first + 1), slice(point, point + 1)
-                    groups.append(ResourceGroup(row.name, sign, row.equality, at, point_at, None))
-                    first, point = first + 1, point + 1
+                    add(row.name, sign, row.equality, (1, 1), None)
         return tuple(groups)
 
-    def _budgets(self) -> tuple[FloatArray, FloatArray]:
-        projected, points = np.zeros(self.resources), np.zeros(self.point_resources)
+    def _budgets(self) -> PerView:
+        totals = {view: np.zeros(self.groups[-1].slices[view].stop) for view in VIEWS}
         rows = {row.name: row for row in self.template.rows}
         for group in self.groups:
             if group.family is None:
                 row = rows[group.name]
                 limit = row.upper if group.sign > 0 else row.lower
                 assert limit is not None
-                projected[group.projected] = points[group.points] = group.sign * limit
+                for view in VIEWS:
+                    totals[view][group.slices[view]] = group.sign * limit
             else:
                 values = group.sign * self.limit(group)
-                points[group.points] = values
-                projected[group.projected] = self._phi[group.family].T @ values
-        return projected, points
+                totals[POINTWISE][group.slices[POINTWISE]] = values
+                totals[PROJECTED][group.slices[PROJECTED]] = self._phi[group.family].T @ values
+        return totals
+
+    def _floor(self, view: str, size: int) -> FloatArray:
+        """The least price of each resource: that of an equality is free."""
+        floor = np.zeros(size)
+        for group in self.groups:
+            if group.equality:
+                floor[group.slices[view]] = -np.inf
+        return floor
 
     def limit(self, group: ResourceGroup, at: FloatArray | None = None) -> FloatArray:
         """The right-hand side of a group's row at its grid points, or at others."""
@@ -131,12 +154,12 @@ class Evaluator:
         lower, upper = family.limits.limits(self.points[group.family] if at is None else at)
         return upper if group.sign > 0 else lower
 
-    def _units(self) -> FloatArray:
-        unit = np.ones(self.resources)
-        sizes = [float(np.sqrt(np.mean(self.total[group.projected] ** 2))) for group in self.groups]
+    def _units(self, total: FloatArray) -> FloatArray:
+        unit = np.ones(len(total))
+        sizes = [float(np.sqrt(np.mean(total[group.slices[PROJECTED]] ** 2))) for group in self.groups]
         for group, size in zip(self.groups, sizes, strict=True):
             if size > 0 and sizes[0] > 0:
-                unit[group.projected] = size / sizes[0]
+                unit[group.slices[PROJECTED]] = size / sizes[0]
         return unit
 
     def rescaled(self, share: float) -> Evaluator:
@@ -177,8 +200,8 @@ class Evaluator:
         some = arrivals.part(slice(0, 20))
         batch = self._evaluate(some, True)
         zero = np.zeros((len(some), len(template.decisions)))
-        use = np.abs(np.nan_to_num(self.used(batch, zero, POINTS), nan=np.inf))
-        size = np.abs(self.point_total) + np.abs(batch.point_fixed).max(initial=0.0)
+        use = np.abs(np.nan_to_num(self.used(batch, zero, POINTWISE), nan=np.inf))
+        size = np.abs(self.resources[POINTWISE].total) + np.abs(batch.fixed[POINTWISE]).max(initial=0.0)
         if np.any(use > 1e-9 * np.where(size > 0, size, 1.0)):
             return "an arrival uses something even if nothing is decided for it"
         return None
@@ -229,10 +252,14 @@ class Evaluator:
         return template.families[0].terms[0]
 
     @cached_property
-    def _nothing(self) -> tuple[FloatArray, ...]:
-        """Empty arrays of single arrivals: own rows and their constants, fixed use of both kinds of resources."""
-        sizes = ((1, 0, 1), (1, 0), (0, self.resources), (0, self.point_resources))
-        return tuple(np.zeros(size) for size in sizes)
+    def _nothing(self) -> PerView:
+        """No fixed use."""
+        return {view: np.empty((0, self.resources[view].size)) for view in VIEWS}
+
+    @cached_property
+    def _no_own_rows(self) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and constants of the own rows of a single arrival that has none."""
+        return np.zeros((1, 0, 1)), np.zeros((1, 0))
 
     @cached_property
     def _coordinates(self) -> list[FloatArray]:
@@ -254,11 +281,8 @@ class Evaluator:
                 return None
         if not template.maximize:
             rewards, earned = -rewards, -earned
-        own, own_fixed, fixed, point_fixed = self._nothing
-        lower, upper = self._same_bounds
-        return Batch(
-            arrivals, rewards, earned, usage[:, None], fixed, lower, upper, own, own_fixed, values[:, None], point_fixed
-        )  # fmt: skip
+        use = {PROJECTED: usage[:, None], POINTWISE: values[:, None]}
+        return Batch(arrivals, rewards, earned, use, self._nothing, *self._same_bounds, *self._no_own_rows)
 
     def _evaluate(self, arrivals: Arrivals, keep_points: bool) -> Batch:
         with np.errstate(all="ignore"):
@@ -282,17 +306,13 @@ class Evaluator:
         ]
         if self._simple and not self.has_fixed:
             values = uses[0][0]
-            usage = (values.reshape(count * functions, -1) @ self._phi[0]).reshape(count, functions, -1)
-            nothing, no_points = np.empty((0, self.resources)), np.empty((0, self.point_resources))
-            return Batch(
-                arrivals, rewards, earned, usage, nothing, lower, upper, own, own_fixed,
-                values if keep_points else None, no_points,
-            )  # fmt: skip
-        usage, points, fixed, point_fixed = self._assemble(arrivals, uses)
-        return Batch(
-            arrivals, rewards, earned, usage / self.unit, fixed / self.unit, lower, upper, own, own_fixed,
-            points if keep_points else None, point_fixed,
-        )  # fmt: skip
+            projected = (values.reshape(count * functions, -1) @ self._phi[0]).reshape(count, functions, -1)
+            use, fixed = {PROJECTED: projected, POINTWISE: values}, self._nothing
+        else:
+            use, fixed = self._assemble(arrivals, uses)
+        if not keep_points:
+            del use[POINTWISE]
+        return Batch(arrivals, rewards, earned, use, fixed, lower, upper, own, own_fixed)
 
     def _bounds(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
         """Bounds (B, n) of the decisions, whole ones for integers."""
@@ -345,35 +365,37 @@ class Evaluator:
 
     def _assemble(
         self, arrivals: Arrivals, uses: list[tuple[FloatArray, FloatArray | None]]
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Put the resources of several rows side by side."""
+    ) -> tuple[dict[str, FloatArray], PerView]:
+        """Put the resources of several rows side by side: what functions of the decision use, and what is fixed."""
         count, functions = len(arrivals), len(self.template.functions)
-        usage, points = np.zeros((count, functions, self.resources)), np.zeros((count, functions, self.point_resources))
-        fixed, point_fixed = np.zeros((count, self.resources)), np.zeros((count, self.point_resources))
+        use = {view: np.zeros((count, functions, self.resources[view].size)) for view in VIEWS}
+        fixed = {view: np.zeros((count, self.resources[view].size)) for view in VIEWS}
         rows = {row.name: self.template.numbers(row.terms, arrivals) for row in self.template.rows}
         for group in self.groups:
+            at = group.slices
             if group.family is None:
                 values, constant = rows[group.name]
-                usage[:, :, group.projected] = points[:, :, group.points] = group.sign * values[:, :, None]
-                fixed[:, group.projected] = point_fixed[:, group.points] = group.sign * constant[:, None]
+                for view in VIEWS:
+                    use[view][:, :, at[view]] = group.sign * values[:, :, None]
+                    fixed[view][:, at[view]] = group.sign * constant[:, None]
                 continue
             values, constants = uses[group.family]
             phi = self._phi[group.family]
-            points[:, :, group.points] = group.sign * values
+            use[POINTWISE][:, :, at[POINTWISE]] = group.sign * values
             projected = (values.reshape(count * functions, -1) @ phi).reshape(count, functions, -1)
-            usage[:, :, group.projected] = group.sign * projected
+            use[PROJECTED][:, :, at[PROJECTED]] = group.sign * projected
             if constants is not None:
-                point_fixed[:, group.points] = group.sign * constants
-                fixed[:, group.projected] = group.sign * (constants @ phi)
-        if not self.has_fixed:
-            fixed, point_fixed = fixed[:0], point_fixed[:0]
-        return usage, points, fixed, point_fixed
+                fixed[POINTWISE][:, at[POINTWISE]] = group.sign * constants
+                fixed[PROJECTED][:, at[PROJECTED]] = group.sign * (constants @ phi)
+        use[PROJECTED] /= self.resources[PROJECTED].unit
+        fixed[PROJECTED] /= self.resources[PROJECTED].unit
+        return use, fixed if self.has_fixed else self._nothing
 
     # -- use of a decision --------------------------------------------------------------------------------
 
     def used(self, batch: Batch, x: FloatArray, which: str = PROJECTED) -> FloatArray:
         """Use (B, R or M) of the resources by decisions x (B, n)."""
-        usage, fixed = batch.view(which)
+        usage, fixed = batch.use[which], batch.fixed[which]
         values = self.template.values(batch.arrivals, x)
         result = np.einsum("bk,bkr->br", values, usage)
         if len(fixed):
@@ -381,10 +403,12 @@ class Evaluator:
         for group in self.groups:
             if group.family is not None and self.template.families[group.family].mixed:
                 mixed = group.sign * self.mixed_use(batch.arrivals, x, group.family, self.points[group.family])
-                if which == POINTS:
-                    result[:, group.points] += mixed
+                if which == POINTWISE:
+                    result[:, group.slices[POINTWISE]] += mixed
                 else:
-                    result[:, group.projected] += mixed @ self._phi[group.family] / self.unit[group.projected]
+                    result[:, group.slices[PROJECTED]] += (
+                        mixed @ self._phi[group.family] / self.resources[PROJECTED].unit[group.slices[PROJECTED]]
+                    )
         return result
 
     def own_excess(self, batch: Batch, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -421,10 +445,10 @@ class Evaluator:
         result = np.zeros(len(self.points[family]))
         for group in self.groups:
             if group.family == family:
-                if which == POINTS:
-                    result += group.sign * dual[group.points]
+                if which == POINTWISE:
+                    result += group.sign * dual[group.slices[POINTWISE]]
                 else:
-                    own = dual[group.projected] / self.unit[group.projected]
+                    own = dual[group.slices[PROJECTED]] / self.resources[PROJECTED].unit[group.slices[PROJECTED]]
                     result += group.sign * np.asarray(self._phi[family] @ own).ravel()
         return result
 

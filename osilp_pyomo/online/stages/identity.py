@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.online.stages.batch import PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals
 
@@ -103,7 +104,10 @@ def _limits(evaluator: Evaluator) -> FloatArray:
     found = []
     for group in evaluator.groups:
         if group.family is None:
-            found.append(evaluator.total[group.projected] * evaluator.unit[group.projected])
+            found.append(
+                evaluator.resources[PROJECTED].total[group.slices[PROJECTED]]
+                * evaluator.resources[PROJECTED].unit[group.slices[PROJECTED]]
+            )
         else:
             found.append(evaluator.limit(group, _some_points(evaluator.template.families[group.family].domain)))
     return np.concatenate(found) if found else np.zeros(0)

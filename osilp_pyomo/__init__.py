@@ -4,7 +4,7 @@ A modeler declares, in an ordinary Pyomo model, a constraint that holds for ever
 index, and solves it: exactly over the continuum, on a grid, or projected on test functions. The same model is
 compiled into a controller that meets arrivals one by one and decides at once.
 
-What a declaration needs is loaded at once; every other name when it is first used. The rooms below are private.
+What a declaration needs is loaded at once; every other name when it is first used. The subpackages are private.
 """
 
 import lazy_loader

@@ -61,7 +61,7 @@ def mapper(executor: Any, what: str) -> Iterator[Callable[[Callable[[Any], Any],
 
 
 class _Renewed:
-    """Processes that are started anew where one of them has died."""
+    """Processes that are restarted where one of them has died."""
 
     def __init__(self, workers: int, what: str) -> None:
         self._workers, self._what = workers, what

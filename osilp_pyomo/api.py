@@ -83,9 +83,9 @@ def solve(
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)
         laid: Sequence[Any] = ()
         if method == "discretized":
-            laid = traced.lay_grids(grid)
+            laid = traced.place_grids(grid)
         elif method == "projected":
-            laid = traced.lay_bases(grid, basis)
+            laid = traced.place_bases(grid, basis)
         solved = solve_by(method, traced.problem, laid, options, fix_integers)
     result = result_of(traced.problem, method, solved, time.monotonic() - started)
     result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))

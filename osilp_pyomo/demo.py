@@ -59,7 +59,7 @@ def compare_demo(model: Any, trials: int, progress: bool = True) -> Study:
 
 
 def offline_table(results: Sequence[tuple[str, Result]]) -> pd.DataFrame:
-    """One row a method: objective, bound, violation in units of the row, time."""
+    """One row per method: objective, bound, violation in units of the row, time."""
     return pd.DataFrame([
         {
             "method": name,

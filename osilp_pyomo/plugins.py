@@ -301,7 +301,7 @@ class Discretize(_ToFiniteRows):
     CONFIG = _declared([GRID])
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
-        laid = traced.lay_grids(options["grid"])
+        laid = traced.place_grids(options["grid"])
         return [
             (family.matrix(each.points), *family.limits(each.points), [each.domain.label(p) for p in each.points])
             for family, each in zip(traced.problem.families, laid, strict=True)
@@ -336,7 +336,7 @@ class Project(_ToFiniteRows):
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
         from osilp_pyomo.offline.projection import project
 
-        functionals = traced.lay_bases(options["grid"], options["basis"])
+        functionals = traced.place_bases(options["grid"], options["basis"])
         return [
             (part.matrix, part.lower, part.upper, list(part.functionals.labels))
             for part in project(traced.problem, functionals)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, GridError, OptionError
-from osilp_pyomo.index.choose import by_family, default_grid, lay_grids, names_of
+from osilp_pyomo.index.choose import by_family, default_grid, names_of, place_grids
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
@@ -50,7 +50,7 @@ def evaluate_rows(
     Returns
     -------
     DataFrame
-        One row a family and point: ``family``, the index under its own name (with "_" behind it if that is one of the
+        One row per family and point: ``family``, the index under its own name (with "_" behind it if that is one of the
         others), ``lower``, ``body`` and ``upper`` of the row with all terms of free variables in the body and all
         others in the limits (infinite where there is none), and ``violation``, by how much a limit is passed.
 
@@ -135,7 +135,7 @@ def _frames(
     x = _values(model, traced, result)
     made = []
     for (own, given), family in zip(chosen, traced.problem.families, strict=True):
-        laid = lay_grids(names_of([own]), [family.domain], _along(family.domain) if given is None else given)[0]
+        laid = place_grids(names_of([own]), [family.domain], _along(family.domain) if given is None else given)[0]
         made.append((family, _frame(family, laid.points, x)))
     return made
 

@@ -62,6 +62,7 @@ def check_policy(policy: Policy, resources: int = 4, arrivals: int = 30, seed: i
 
 
 def _prices(policy: Policy, resources: int, arrivals: int, seed: int) -> list[Any]:
+    """Run a policy on random arrivals, checking each of its states and prices; its prices."""
     rng = np.random.default_rng(seed)
     setting = Setting(arrivals, rng.uniform(0.5, 1.5, resources), np.zeros(resources))
     state = policy.start(setting)

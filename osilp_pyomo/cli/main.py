@@ -1,6 +1,6 @@
 """The command ``osilp``: which subcommands there are, and how a run of one ends.
 
-Each subcommand is a module of this room with ``add_options`` and ``run``. Exit codes: 0 done; 1 refused, with a
+Each subcommand is a module of this subpackage with ``add_options`` and ``run``. Exit codes: 0 done; 1 refused, with a
 sentence that says why; 2 wrong usage; 3 solved, but there is no optimal answer; 130 interrupted.
 """
 
@@ -16,7 +16,7 @@ from osilp_pyomo._version import __version__
 from osilp_pyomo.errors import OsilpError
 
 REFUSED, INTERRUPTED = 1, 130
-#: Subcommands and what they do; the module of that name in this room runs them.
+#: Subcommands and what they do; the module of that name in this subpackage runs them.
 COMMANDS = {
     "demo": "run a spectrum-sharing model: offline three ways, online by four policies, a table, and a report",
     "solve": "solve the model of a Python file offline; the file has `model` or `build_model()`",

@@ -41,7 +41,7 @@ class Ambiguity(ABC):
 
     @abstractmethod
     def write_event(self, block: Any, event: Any) -> Any:
-        """The same for the indicator of an event, whose rows are ``block.event``."""
+        """Put the dual of the largest probability of an event onto a block, rows as ``block.event``; return it."""
 
     @abstractmethod
     def example(self) -> Any:

@@ -1,4 +1,4 @@
-"""Distributionally robust optimization: the worst expectation over all distributions that are not ruled out.
+"""The worst expectation, CVaR or probability over an ambiguity set, and the distribution that attains it.
 
 A loss depends on decisions and on a random number or vector ``xi`` of which only an ambiguity set is known.
 :func:`worst_case_expectation` adds the dual of the worst case to a model, variables and semi-infinite rows on one
@@ -145,7 +145,7 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row an atom: its coordinates, the sample or scenario and the piece of the loss it belongs to, and its
+        One row per atom: its coordinates, the sample or scenario and the piece of the loss it belongs to, and its
         ``probability``. On an unbounded support the worst case may be approached only, by ever smaller
         probabilities ever farther out; such atoms are shown where the solver left them.
 

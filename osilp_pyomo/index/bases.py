@@ -5,7 +5,7 @@ each test function and integrated over u by the grid's quadrature. Because the f
 non-negative, every point that satisfies the row satisfies its projection: the projected problem is
 a relaxation. A Dirac "function" picks the row at one point, so discretizing is projecting too.
 
-All functions of one axis are defined on the unit interval and laid on an axis by t = (u - lower) /
+All functions of one axis are defined on the unit interval and placed on an axis by t = (u - lower) /
 width; in several dimensions the products over the axes are taken.
 """
 
@@ -60,7 +60,7 @@ class Basis(ABC):
     """What every basis can do: become functionals on a grid."""
 
     def on(self, grid: GridPoints) -> Functionals:
-        """Lay the basis on a grid; negative, non-finite or zero columns are refused by name."""
+        """Place the basis on a grid; negative, non-finite or zero columns are refused by name."""
         domain, points, weights = grid.domain, grid.points, grid.weights
         labels = self.labels(domain)
         pieces: list[Any] = []
@@ -106,7 +106,7 @@ class Basis(ABC):
 class _AxisBasis(Basis):
     """A family of functions along each axis, multiplied out.
 
-    Subclasses store ``count``, one number or one an axis, and say what they are on [0, 1].
+    Subclasses store ``count``, one number or one per axis, and say what they are on [0, 1].
     """
 
     count: int | Sequence[int]
@@ -238,7 +238,7 @@ class Hat(_AxisBasis):
     Parameters
     ----------
     count : int or list of int
-        Functions along each axis, or one number an axis.
+        Functions along each axis, or one number per axis.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class BSpline(_AxisBasis):
     Parameters
     ----------
     count : int or list of int
-        Functions along each axis, or one number an axis.
+        Functions along each axis, or one number per axis.
     degree : int
         Of the pieces; 1 gives hat functions.
 
@@ -313,7 +313,7 @@ class Bernstein(_AxisBasis):
     Parameters
     ----------
     count : int or list of int
-        Functions along each axis, or one number an axis.
+        Functions along each axis, or one number per axis.
 
     Examples
     --------
@@ -343,7 +343,7 @@ class Indicator(_AxisBasis):
     Parameters
     ----------
     count : int or list of int
-        Functions along each axis, or one number an axis.
+        Functions along each axis, or one number per axis.
 
     Examples
     --------
@@ -398,7 +398,7 @@ class Functions(Basis):
 
 
 class Tensor(Basis):
-    """Products of one basis an axis, such as ``Tensor(RBF(10), Hat(5))``.
+    """Products of one basis per axis, such as ``Tensor(RBF(10), Hat(5))``.
 
     Parameters
     ----------

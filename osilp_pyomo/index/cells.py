@@ -64,7 +64,7 @@ class Cells(Basis):
 
 
 def body_around(domain: Domain) -> Body:
-    """The body of a domain; a bounded box is one too."""
+    """The set of a domain as one with a support function; a bounded box is one too."""
     if domain.body is not None:
         return domain.body
     if not domain.bounded or domain.inside is not None:

@@ -1,4 +1,4 @@
-"""Which grid and which basis each family gets: one value for all, or one a component."""
+"""Which grid and which basis each family gets: one value for all, or one per component."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def names_of(families: Sequence[Any]) -> tuple[FamilyName, ...]:
     return tuple(FamilyName(each.name, each.parent_component().name) for each in families)
 
 
-def lay_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: Any) -> tuple[GridPoints, ...]:
-    """Lay the chosen grid, or the default one, on each family's domain."""
+def place_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: Any) -> tuple[GridPoints, ...]:
+    """Place the chosen grid, or the default one, on each family's domain."""
     return tuple(
         (default_grid(domain) if each is None else as_grid(each)).on(domain)
         for each, domain in zip(by_family(grid, names, "grid"), domains, strict=True)
     )
 
 
-def lay_bases(names: Sequence[FamilyName], grids: Sequence[GridPoints], basis: Any) -> tuple[Functionals, ...]:
-    """Lay the chosen basis, or the default one, on each family's grid."""
+def place_bases(names: Sequence[FamilyName], grids: Sequence[GridPoints], basis: Any) -> tuple[Functionals, ...]:
+    """Place the chosen basis, or the default one, on each family's grid."""
     return tuple(
         (default_basis(laid.domain) if each is None else as_basis(each)).on(laid)
         for each, laid in zip(by_family(basis, names, "basis"), grids, strict=True)

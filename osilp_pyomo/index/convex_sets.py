@@ -3,7 +3,7 @@
 What a robust row needs of a set is its support function: where is ``c @ xi`` largest? Most sets of the field answer
 in closed form, and for many directions at once; for the rest :mod:`osilp_pyomo.index.lp_sets` asks HiGHS.
 
-Every convex body also has a :class:`~osilp_pyomo.index.extended_form.Lift`, its description by linear rows and balls
+Every convex set also has a :class:`~osilp_pyomo.index.extended_form.Lift`, its description by linear rows and balls
 in coordinates of its own. It is what counterparts, intersections and local searches work with, and what the closed
 forms are tested against.
 """
@@ -47,22 +47,22 @@ class Body(ABC):
 
     @abstractmethod
     def support(self, directions: FloatArray) -> FloatArray:
-        """For each direction (k, d) a point of the body where ``direction @ xi`` is largest, an array (k, d)."""
+        """For each direction (k, d) a point of the set where ``direction @ xi`` is largest, an array (k, d)."""
 
     @abstractmethod
     def contains(self, points: FloatArray) -> BoolArray:
-        """Tell which of the points (m, d) belong to the body, up to rounding."""
+        """Tell which of the points (m, d) belong to the set, up to rounding."""
 
     @abstractmethod
     def lift(self) -> Lift:
-        """Its description by linear rows and balls; a body that is not convex has none."""
+        """Its description by linear rows and balls; a set that is not convex has none."""
 
     @abstractmethod
     def __str__(self) -> str: ...
 
     @cached_property
     def centre(self) -> FloatArray:
-        """A point of the body in the middle of its extreme points along the axes."""
+        """A point of the set in the middle of its extreme points along the axes."""
         axes = np.concatenate([np.eye(self.dimension), -np.eye(self.dimension)])
         return self.support(axes).mean(axis=0)
 
@@ -71,7 +71,7 @@ class Body(ABC):
         return {}
 
     def cloud(self, count: int, seed: int = 0) -> FloatArray:
-        """Points spread over the body: extreme points in random directions, and mixtures of them."""
+        """Points spread over the set: extreme points in random directions, and mixtures of them."""
         if (count, seed) not in self._clouds:
             self._clouds[count, seed] = self._drawn(count, seed)
         return self._clouds[count, seed]
@@ -90,7 +90,7 @@ class Body(ABC):
         return np.concatenate([self.centre[None], extreme, mixed])
 
     def filled(self, count: int) -> FloatArray:
-        """Points for a scan: a cloud, and in few dimensions what lies in the body of Sobol points around it."""
+        """Points for a scan: a cloud, and in few dimensions the Sobol points around the set that lie in it."""
         cloud = self.cloud(count)
         if not self.convex or self.dimension > 4:
             return cloud

@@ -72,7 +72,7 @@ class CurveStack:
     def of_arrays(
         cls, name: str, knots: tuple[FloatArray, ...], values: FloatArray, kind: str, outside: str
     ) -> CurveStack:
-        """Stack curves on common knots from one array, a curve a row."""
+        """Stack curves on common knots from one array, one curve per row."""
         return cls((), Table(name, knots, np.zeros(tuple(map(len, knots))), kind, outside), values)
 
     @classmethod
@@ -90,11 +90,11 @@ class CurveStack:
 
     @property
     def array(self) -> FloatArray | None:
-        """Values at the common knots, a curve a row; None where the curves have no common knots."""
+        """Values at the common knots, one curve per row; None where the curves have no common knots."""
         return self._values
 
     def repeated(self, count: int) -> CurveStack:
-        """The same single curve many times."""
+        """A stack that repeats its single curve many times."""
         if self._values is None:
             return CurveStack(self._curves * count, None, None)
         return CurveStack((), self._form, np.broadcast_to(self._values, (count, *self._values.shape[1:])))

@@ -18,12 +18,12 @@ Predicate = Callable[[FloatArray], BoolArray]
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A box ``lower <= u <= upper``, restricted to where ``inside`` is true, or to a body of uncertain vectors.
+    """A box ``lower <= u <= upper``, restricted to where ``inside`` is true, or to a set of uncertain vectors.
 
     Parameters
     ----------
     names : tuple of str
-        One name a coordinate, as the user wrote it.
+        One name per coordinate, as the user wrote it.
     lower, upper : array
         The box; a side may be infinite.
     inside : callable, optional

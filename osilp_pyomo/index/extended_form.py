@@ -1,4 +1,4 @@
-"""Descriptions of convex bodies: linear rows and balls in coordinates of their own."""
+"""Extended formulations of convex sets: linear rows and balls in coordinates of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """A convex body as ``{offset + matrix z}`` over all z between bounds, with linear rows and balls.
+    """A convex set as ``{offset + matrix z}`` over all z between bounds, with linear rows and balls.
 
     ``lower <= z <= upper`` and ``row_lower <= rows z <= row_upper``; sides may be infinite.
     """
@@ -72,12 +72,12 @@ class Lift:
         return self.matrix.shape[1]
 
     def points(self, z: FloatArray) -> FloatArray:
-        """Points of the body for coordinates (k, L)."""
+        """Points of the set for coordinates (k, L)."""
         return self.offset + z @ self.matrix.T
 
 
 def product_lift(lifts: Sequence[Lift]) -> Lift:
-    """The product of bodies: their coordinates side by side."""
+    """The product of convex sets: their coordinates side by side."""
     from scipy.linalg import block_diag  # loaded when a set needs it, not when the package is imported
 
     sizes = [lift.coordinates for lift in lifts]
@@ -99,7 +99,7 @@ def product_lift(lifts: Sequence[Lift]) -> Lift:
 
 
 def intersection_lift(lifts: Sequence[Lift]) -> Lift:
-    """The intersection of bodies: their coordinates side by side, tied by equal points."""
+    """The intersection of convex sets: their coordinates side by side, tied by equal points."""
     whole = product_lift(lifts)
     dimension = len(lifts[0].offset)
     first = np.zeros((dimension, whole.coordinates))

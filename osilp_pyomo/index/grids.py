@@ -35,10 +35,10 @@ class GridPoints:
 
 
 class Grid(ABC):
-    """What every grid can do: lay points on a domain."""
+    """What every grid can do: place points on a domain."""
 
     def on(self, domain: Domain) -> GridPoints:
-        """Lay the grid on a domain and drop the points that ``where`` excludes."""
+        """Place the grid on a domain and drop the points that ``where`` excludes."""
         points, weights = self._lay(domain)
         if domain.inside is not None:
             kept = domain.inside(points)
@@ -59,7 +59,7 @@ class Grid(ABC):
 class _TensorGrid(Grid):
     """A rule along each axis, multiplied out.
 
-    ``count`` is the number of points along each axis, or one number an axis.
+    ``count`` is the number of points along each axis, or one number per axis.
     """
 
     count: int | Sequence[int]
@@ -104,7 +104,7 @@ class Midpoint(_TensorGrid):
     Parameters
     ----------
     count : int or list of int
-        Points along each axis, or one number an axis.
+        Points along each axis, or one number per axis.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class GaussLegendre(_TensorGrid):
     Parameters
     ----------
     count : int or list of int
-        Points along each axis, or one number an axis.
+        Points along each axis, or one number per axis.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Chebyshev(_TensorGrid):
     Parameters
     ----------
     count : int or list of int
-        Points along each axis, or one number an axis.
+        Points along each axis, or one number per axis.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Bodies without a closed form: polytopes by linear programs, intersections by linear or convex ones.
+"""Convex sets without a closed form: polytopes by linear programs, intersections by linear or convex ones.
 
-Also the local search that all convex bodies share: a smooth function climbed by sequential quadratic programming
-(scipy's SLSQP) in the coordinates of the body's :class:`~osilp_pyomo.index.convex_sets.Lift`.
+Also the local search that all convex sets share: a smooth function maximized by sequential quadratic programming
+(scipy's SLSQP) in the coordinates of the set's :class:`~osilp_pyomo.index.extended_form.Lift`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LinearOracle:
         )
 
 
-def climb(
+def local_maximum(
     lift: Lift, function: Callable[[FloatArray], float], gradient: Callable[[FloatArray], FloatArray], start: FloatArray
 ) -> FloatArray:
     """Coordinates z of a local maximum of a smooth function of z, by SLSQP from a start.
@@ -90,8 +90,8 @@ def climb(
     for limit, sign in ((lift.row_upper, 1.0), (lift.row_lower, -1.0)):
         kept = ~equal & np.isfinite(limit)
         if kept.any():
-            side, room = -sign * lift.rows[kept], sign * limit[kept]
-            constraints.append({"type": "ineq", "fun": lambda z, s=side, r=room: s @ z + r, "jac": lambda z, s=side: s})
+            side, end = -sign * lift.rows[kept], sign * limit[kept]
+            constraints.append({"type": "ineq", "fun": lambda z, s=side, r=end: s @ z + r, "jac": lambda z, s=side: s})
     for ball in lift.balls:
         constraints.append(
             {
@@ -111,12 +111,12 @@ def climb(
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 300},
     )
-    climbed: FloatArray = np.clip(found.x, lift.lower, lift.upper)
-    return climbed if np.all(np.isfinite(climbed)) else start
+    reached: FloatArray = np.clip(found.x, lift.lower, lift.upper)
+    return reached if np.all(np.isfinite(reached)) else start
 
 
 class LiftedBody(Body):
-    """A convex body known by its description only."""
+    """A convex set known by its description only."""
 
     def __init__(self, lift: Lift, what: str) -> None:
         self._lift = lift
@@ -182,7 +182,7 @@ class LiftedBody(Body):
         lift = self._lift
         if not np.any(cost):
             return self._inner
-        z = climb(lift, lambda at: float(cost @ at), lambda at: cost, self._inner)
+        z = local_maximum(lift, lambda at: float(cost @ at), lambda at: cost, self._inner)
         oracle = LinearOracle(lift, self._what)
         for ball in lift.balls:
             if ball.excess(z) > -1e-6:
@@ -233,7 +233,7 @@ class PolytopeBody(LiftedBody):
 
 
 class IntersectionBody(LiftedBody):
-    """What is common to several convex bodies.
+    """The intersection of several convex sets.
 
     Examples
     --------

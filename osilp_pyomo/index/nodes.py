@@ -232,6 +232,8 @@ class _Product(Node):
 
 
 class _Quotient(Node):
+    """``a / b``; its curvature is known where one of both is constant."""
+
     apply = staticmethod(operator.truediv)
 
     def source(self, arguments: Sequence[str]) -> str:
@@ -283,6 +285,8 @@ def _corners(one: Traits, low: float, high: float) -> Range:
 
 
 class _Power(Node):
+    """``base ** exponent``; its curvature is known where the exponent is a literal."""
+
     apply = staticmethod(operator.pow)
 
     def source(self, arguments: Sequence[str]) -> str:

@@ -57,7 +57,7 @@ class HighsModel:
         self._integer = lp.integer.copy()
         self._scaling = Scaling.none(lp) if scaling is None else scaling
         self._sizes = np.empty(0)  # what each row was divided by
-        self.restarts = 0  # solves that met numerical trouble and were begun anew in another way
+        self.restarts = 0  # solves that met numerical trouble and were restarted in another way
         self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
         self.strained = False  # whether the last answer leans on the box of hold_columns
         self._box = np.inf

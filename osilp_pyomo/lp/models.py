@@ -1,6 +1,6 @@
-"""A wide LP behind the face of a HiGHS model: rows come and go, its columns stay too many for a simplex.
+"""A wide LP with the interface of a HiGHS model: rows come and go, its columns stay too many for a simplex.
 
-Exchange adds rows by violation; this model chooses columns by price (``wide_lp.py``). It holds the coefficients of the
+Exchange adds rows by violation; this model chooses columns by price (``lp/wide.py``). It holds the coefficients of the
 rows that are in it, a few dozen, but no LP of all columns; only where hundreds of rows are needed, HiGHS takes over.
 """
 
@@ -60,7 +60,7 @@ class WideModel:
     def __init__(self, lp: FiniteLP, scaling: Scaling, solver: str = AUTO, *, keep_tiny: bool = False) -> None:
         self._lp, self._scaling, self._solver, self._keep_tiny = lp, scaling, solver, keep_tiny
         rows = len(lp.row_lower)
-        # One column of numbers a row, so that a column of the LP is a row of numbers; room for rows to come.
+        # One column of numbers per row, so that a column of the LP is a row of numbers; space for rows to come.
         self._matrix = np.empty((lp.columns, rows + 16))
         self._matrix[:, :rows] = lp.matrix.toarray().T
         self._lower, self._upper = lp.row_lower, lp.row_upper

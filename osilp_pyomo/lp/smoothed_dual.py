@@ -3,7 +3,7 @@
 The LP ``max r'x, C'x <= B, 0 <= x <= span`` has the dual ``min B'w + sum_t span_t (r_t - C_t w)+`` over w >= 0: a
 convex function of few variables, and a pass over the columns gives its value and slope. Its corners are rounded by
 ``(s)+ ~ m log(1 + exp(s / m))``, with m a share mu of each column's size, so that Newton's method works; mu is driven
-down until few columns lie on the rounding. What is left is exact arithmetic on those columns (``wide_lp.py``).
+down until few columns lie on the rounding. What is left is exact arithmetic on those columns (``lp/wide.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from osilp_pyomo._jit import COMPILED, compiled
 # How much of its size a column is rounded by: at first, and the ratio between rounds.
 _FIRST, _RATIO = 0.3, 0.25
 # Rounds end when fewer columns than these, and these for each row, lie on the rounding, or it is this fine.
-_FEWEST, _FEWEST_A_ROW, _FINEST = 40, 2, 1e-9
+_FEWEST, _FEWEST_PER_ROW, _FINEST = 40, 2, 1e-9
 # Steps in a round at most, halvings of one step, and the gain, as a share of the rounding, that ends a round.
 _STEPS, _HALVINGS, _GAIN = 40, 25, 1e-6
 # What is added to the diagonal of a curvature, whose diagonal is 1.
@@ -77,7 +77,7 @@ def minimize_smoothed(
         dual, near = _minimize(values, matrix, span, budget, floor, dual, rounding, farthest)
         if (
             share <= _FINEST
-            or near < _FEWEST + _FEWEST_A_ROW * len(budget)
+            or near < _FEWEST + _FEWEST_PER_ROW * len(budget)
             or np.abs(dual).max(initial=0.0) > _ENDLESS * scale
         ):
             return dual

@@ -6,8 +6,8 @@ others fixed by sign, and a second pass checks that no column outside disagrees 
 columns are gathered around the better dual. What ends without disagreement is optimal: the decisions satisfy the rows,
 and every one of them is best at the prices.
 
-In memory the same is done once more: Newton's method on the smoothed dual (``smoothed_dual.py``) finds a dual of the
-columns gathered, and HiGHS solves the LP of the few hundred nearest to its threshold.
+Columns in memory are narrowed down once more: Newton's method on the smoothed dual (``lp/smoothed_dual.py``)
+finds a dual of the columns gathered, and HiGHS solves the LP of the few hundred nearest to its threshold.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.lp.smoothed_dual import anchors, minimize_smoothed, sizes_of
 
 # Columns in the first LP, and for each row more: enough for the threshold to move, few enough for a fast one.
-_BAND, _BAND_A_ROW = 400, 20
+_BAND, _BAND_PER_ROW = 400, 20
 # Columns that are solved for at once, without a sample; beyond it a sample of at least so many.
 _AT_ONCE = 40_000
 # By what the width of a threshold grows where columns outside of it disagree, or those inside have no solution.
@@ -234,7 +234,7 @@ def solve_columns(
     width: float = np.inf,
     deadline: float = np.inf,
 ) -> tuple[str, ColumnAnswer | None]:
-    """The same for columns in memory, around a dual that may be off by ``width`` of each column's size.
+    """Solve the LP of columns in memory, from a dual that may be off by ``width`` of each column's size.
 
     Status and answer depend on the data and the dual only, not on a solver's memory, so that a run that was stopped
     and resumed goes on exactly as if it never was.
@@ -254,7 +254,8 @@ def solve_columns(
 def _solve_near(
     columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, width: float, deadline: float
 ) -> tuple[str, ColumnAnswer | None]:
-    band = _BAND + _BAND_A_ROW * len(budget)
+    """Solve the LP of the columns nearest to their threshold, the others fixed by sign, until none disagrees."""
+    band = _BAND + _BAND_PER_ROW * len(budget)
     unbounded = ~columns.bounded
     smooth = len(columns) > band and not unbounded.any()
     # A dual that stood for a similar problem may do as it is.

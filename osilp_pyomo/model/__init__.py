@@ -1,4 +1,4 @@
-"""The only room that reads Pyomo: from a model to the values that offline and online work on.
+"""The only subpackage that reads Pyomo: from a model to the values that offline and online work on.
 
 Holds: SemiInfiniteConstraint and Profile, the tracing of rules, the reading of stages.
 May know: online, offline, index and lp.

@@ -57,7 +57,7 @@ class AffineTrace:
         return np.any(np.column_stack(parts) != 0, axis=1)
 
     def unfixed(self) -> AffineTrace:
-        """The same with variables that are fixed now moved to the limits."""
+        """The relation with variables that are fixed now moved to the limits."""
         if not any(variable.fixed for variable in self.variables):
             return self
         free = np.array([not variable.fixed for variable in self.variables])

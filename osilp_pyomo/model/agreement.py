@@ -41,7 +41,7 @@ def sampled_row(
     return columns.values(row.body, what), lower, upper
 
 
-def refuse_moody_rule(data: SemiInfiniteConstraintData, columns: Columns, domain: Domain) -> None:
+def refuse_unstable_rule(data: SemiInfiniteConstraintData, columns: Columns, domain: Domain) -> None:
     """Refuse a rule that gives another row when it is called again at the same point."""
     for point in _test_points(domain, 2):
         if sampled_row(data, point, columns) != sampled_row(data, point, columns):

@@ -102,7 +102,7 @@ def _truth(answer: Any) -> Any:
 
 
 class Domains:
-    """The domains of a model's families; families of one uncertainty set share its body."""
+    """The domains of a model's families; families of one uncertainty set share one convex set."""
 
     def __init__(self) -> None:
         self._bodies: dict[int, Body] = {}
@@ -123,7 +123,7 @@ class Domains:
         return Domain.of_body(tuple(owner.index_names()), body)
 
     def _body(self, each: Any, name: str) -> Body:
-        """The body of one set; the same set of PyROS gives the same body."""
+        """The convex set, or scenarios, of one set of PyROS; equal for every family that uses it."""
         what = f"SemiInfiniteConstraint '{name}'"
         if is_uncertainty_set(each):
             if id(each) not in self._bodies:

@@ -219,6 +219,7 @@ class SemiInfiniteConstraint(Constraint):
         sample: bool = False,
         **kwds: Any,
     ) -> None:
+        """Check what was declared, and sort the sets into ordinary and continuous ones."""
         called = kwds.get("name") or "SemiInfiniteConstraint"
         singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):

@@ -1,7 +1,7 @@
-"""Rows that are not linear, taken apart: g(x, u) = sum_k a_k(u) h_k(x).
+"""Rows that are not linear, decomposed: g(x, u) = sum_k a_k(u) h_k(x).
 
 Where that works, everything that depends on the index can be evaluated and projected before a decision is looked
-for, and a step costs nothing in the number of grid points. exp(u x), |u - x| and 1/(u + x) cannot be taken apart.
+for, and a step costs nothing in the number of grid points. exp(u x), |u - x| and 1/(u + x) cannot be decomposed.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _never_negative(factor: Any) -> bool:
 
 
 def _exponential(exponent: list[Pair]) -> list[Pair] | None:
-    """exp(a(u) + h(x)) = exp(a(u)) exp(h(x)); a product in the exponent cannot be taken apart."""
+    """exp(a(u) + h(x)) = exp(a(u)) exp(h(x)); a product in the exponent cannot be decomposed."""
     pure_index = [a * h for a, h in exponent if h.__class__ in native_numeric_types]
     pure_decision = [
         a * h for a, h in exponent if a.__class__ in native_numeric_types and h.__class__ not in native_types

@@ -270,7 +270,7 @@ def expression_text(expression: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RelationTerms:
-    """A relation taken apart: ``lower <= body <= upper``; a limit is a list of terms, or None."""
+    """A relation decomposed: ``lower <= body <= upper``; a limit is a list of terms, or None."""
 
     body: LinearTerms
     lower: list[Any] | None

@@ -114,10 +114,10 @@ class Profile(IndexedComponent):
     over : set or tuple of sets
         The continuous index, or several.
     points : array or tuple of arrays, optional
-        Knots; with several axes one array an axis. A pandas Series brings its own.
+        Knots; with several axes one array per axis. A pandas Series brings its own.
     initialize : values, Series, DataFrame, dict, or callable
         Without sets: values at the points, a Series, a number, or a function of the index. With sets: a
-        dict or DataFrame with one of those a member, or a rule ``(model, member)`` that returns one.
+        dict or DataFrame with one of those per member, or a rule ``(model, member)`` that returns one.
     kind : "linear", "previous" or "nearest"
         How to read between knots.
     outside : "error", "clamp" or "wrap"

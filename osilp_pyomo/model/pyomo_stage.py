@@ -1,4 +1,4 @@
-"""Stages solved by a Pyomo solver of the user's choice: a small model, filled anew for each arrival."""
+"""Stages solved by a Pyomo solver of the user's choice: a small model, filled with the data of each arrival."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def is_uncertainty_set(candidate: Any) -> bool:
 
 
 def body_of(uncertainty_set: UncertaintySet, what: str) -> Body:
-    """The body of an uncertainty set as it is now; one that is not valid, empty or unbounded is refused.
+    """The convex set or scenarios of an uncertainty set as it is now; refuses one not valid, empty or unbounded.
 
     ``what`` is whose set it is, for the error.
     """
@@ -56,6 +56,7 @@ def body_of(uncertainty_set: UncertaintySet, what: str) -> Body:
 
 
 def _body(given: UncertaintySet) -> Body:
+    """The convex set or scenarios of an uncertainty set, in closed form where its class has one."""
     from osilp_pyomo.index.lp_sets import (  # HiGHS and scipy, loaded when a set needs them
         IntersectionBody,
         PolytopeBody,
@@ -71,7 +72,7 @@ def _body(given: UncertaintySet) -> Body:
                 raise DomainError("a product of sets cannot have discrete scenarios among its parts.")
         return ProductBody(tuple(_body(part) for part in given._all_sets))
     if isinstance(given, PolyhedralSet):
-        # PyROS checks by a solver of the user's that the set is neither empty nor unbounded; the body does it by HiGHS.
+        # PyROS checks by a solver of the user's that the set is neither empty nor unbounded; here HiGHS does.
         return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec))
     given.validate(None)
     if isinstance(given, BoxSet):
@@ -143,7 +144,7 @@ def is_continuous(candidate: Any) -> bool:
 
 
 def single_sets(sets: Sequence[Any]) -> Iterator[Any]:
-    """The sets one by one, products such as ``m.u * m.v`` taken apart."""
+    """The sets one by one, products such as ``m.u * m.v`` split into their factors."""
     for each in sets:
         if isinstance(each, SetProduct):
             yield from each.subsets(expand_all_set_operators=False)

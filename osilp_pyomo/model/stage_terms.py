@@ -33,8 +33,8 @@ class Split:
 class Splitter:
     """Splits sums into terms of stages.
 
-    ``repeated`` says that more arrivals come than stages are declared: constants that stand there once a stage then
-    belong to the stages.
+    ``repeated`` says that more arrivals come than stages are declared: constants that stand there once per stage
+    then belong to the stages.
     """
 
     def __init__(self, places: Membership, repeated: bool) -> None:
@@ -76,7 +76,7 @@ class Splitter:
         return result
 
     def _constants(self, constants: Iterable[Any], what: str) -> Iterable[Any]:
-        """Constants one by one, sums of several stages' data taken apart."""
+        """Constants one by one, sums of several stages' data split into terms."""
         waiting = [(constant, 1) for constant in constants]
         waiting.reverse()
         while waiting:
@@ -98,7 +98,7 @@ class Splitter:
                 raise ModelError(self._across(what, node))
 
     def _share_out(self, split: Split) -> None:
-        """Constants that stand there once a stage belong to the stages: they come again with every arrival."""
+        """Constants that stand there once per stage belong to the stages: they come again with every arrival."""
         found: dict[str, list[Any]] = {}
         for constant in split.shared:
             found.setdefault(str(constant), []).append(constant)

@@ -87,6 +87,7 @@ class _Reader:
     # -- the model ---------------------------------------------------------------------------------
 
     def read(self) -> ReadModel:
+        """Read decisions, objective and rows, and make the template and the arrivals of them."""
         objective = active_objective(self.model)
         families = list(semi_infinite_families(self.model))
         constraints = list(ordinary_constraints(self.model))
@@ -286,6 +287,7 @@ class _Reader:
         return self._terms(split, what, {}), float(sum(number_of(constant, what) for constant in split.shared))
 
     def _family(self, data: SemiInfiniteConstraintData) -> StageFamily:
+        """A semi-infinite row over all stages: its terms by stage, and what no stage holds moved to the limits."""
         owner = data.parent_component()
         what = f"SemiInfiniteConstraint '{data.name}'"
         domain = domain_of(data)
@@ -333,6 +335,7 @@ class _Reader:
             raise ModelError(f"{what}: its right-hand side cannot be compiled ({error}).") from None
 
     def _mixed(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[MixedTerm, ...]:
+        """The terms that mix index and decision as formulas of both, which all stages must share."""
         result = []
         first = split.mixed.get(0, [])
         if any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):

@@ -19,7 +19,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._warnings import warn_user
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.index.bases import Functionals
-from osilp_pyomo.index.choose import lay_bases, lay_grids, names_of
+from osilp_pyomo.index.choose import names_of, place_bases, place_grids
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.grids import GridPoints
@@ -29,7 +29,7 @@ from osilp_pyomo.model.affine import AffineTrace, affine_rows
 from osilp_pyomo.model.agreement import (
     TRIED_TERMS,
     disagreement,
-    refuse_moody_rule,
+    refuse_unstable_rule,
     sampled_row,
     still_affine,
     warn_of_change,
@@ -60,13 +60,13 @@ class TracedModel:
     constraints: tuple[Any, ...]
     families: tuple[SemiInfiniteConstraintData, ...]
 
-    def lay_grids(self, grid: Any) -> tuple[GridPoints, ...]:
-        """Lay the chosen grid, or the default one, on each family's domain."""
-        return lay_grids(names_of(self.families), [family.domain for family in self.problem.families], grid)
+    def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
+        """Place the chosen grid, or the default one, on each family's domain."""
+        return place_grids(names_of(self.families), [family.domain for family in self.problem.families], grid)
 
-    def lay_bases(self, grid: Any, basis: Any) -> tuple[Functionals, ...]:
-        """Lay the chosen basis, or the default one, on each family's grid."""
-        return lay_bases(names_of(self.families), self.lay_grids(grid), basis)
+    def place_bases(self, grid: Any, basis: Any) -> tuple[Functionals, ...]:
+        """Place the chosen basis, or the default one, on each family's grid."""
+        return place_bases(names_of(self.families), self.place_grids(grid), basis)
 
 
 def trace_model(model: Any) -> TracedModel:
@@ -84,6 +84,7 @@ def trace_families(model: Any, families: Sequence[SemiInfiniteConstraintData]) -
 
 
 def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool) -> TracedModel:
+    """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
     columns = Columns(model)
     objective = None if alone else active_objective(model)
     cost = LinearTerms()
@@ -209,6 +210,7 @@ def _refuse_continuous_index(constraint: Any) -> None:
 def _core_lp(
     objective: Any, cost: LinearTerms, columns: Columns, constraints: list[Any], relations: list[Any]
 ) -> FiniteLP:
+    """The ordinary part of a model in arrays: objective, ordinary rows and bounds."""
     variables = columns.variables
     coefficients = np.zeros(len(variables))
     offset = 0.0
@@ -304,7 +306,7 @@ def _family(
         return Family(data.name, with_switch_points(domain, rows), rows, names, "traced")
     if rows is not None:
         return Family(data.name, domain, rows, names, "traced")
-    refuse_moody_rule(data, columns, domain)
+    refuse_unstable_rule(data, columns, domain)
     called = SampledRows(np.arange(len(columns.variables)), lambda point: sampled_row(data, point, columns))
     return Family(data.name, domain, called, names, "sampled")
 

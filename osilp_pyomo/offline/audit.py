@@ -1,7 +1,7 @@
-"""Audit: look at an answer with code that did not compute it.
+"""Audit: check an answer by code that did not compute it.
 
 The rows are evaluated on points that no method uses (a Kronecker sequence, and points crowded around
-the worst one known), the dual equations are formed anew from the prices, and the gap is the distance
+the worst one known), the dual equations are formed again from the prices, and the gap is the distance
 between the objective and the dual objective that follows from them.
 """
 
@@ -23,12 +23,12 @@ from osilp_pyomo.offline.search.scan import apart, scan_points
 
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.
 _BUDGET = 2_000_000
-# Vectors of a set of uncertain ones; where rows are affine they are separated exactly, and this is a second look.
+# Vectors of a set of uncertain ones; where rows are affine they are separated exactly, and this is a second check.
 _VECTORS = 128
 _FEWEST, _MOST = 2_003, 20_011
 # With very many columns fewer points, so that no more coefficients than this are evaluated (some five seconds).
 _COEFFICIENTS, _FEWEST_OF_ALL = 500_000_000, 101
-# Peaks that a look reports, and how far they are from each other in widths of the domain.
+# Peaks that the audit of a family reports, and how far they are from each other in widths of the domain.
 _PEAKS, _APART = 8, 0.02
 
 
@@ -53,7 +53,7 @@ class FamilyAudit:
     peaks: FloatArray
 
     def joined(self, other: FamilyAudit) -> FamilyAudit:
-        """The worse of two looks in every respect; ``scale`` stays that of the first, which saw the whole domain."""
+        """The worse of two audits in every respect; ``scale`` stays that of the first, which saw the whole domain."""
         worse = self if self.violation >= other.violation else other
         scaled = self if self.scaled >= other.scaled else other
         return FamilyAudit(
@@ -71,7 +71,7 @@ class FamilyAudit:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an independent look at an answer found.
+    """What an independent check of an answer found.
 
     ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
     largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
@@ -92,7 +92,7 @@ class Audit:
         return max((each.violation for each in self.families), default=0.0)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a family: points looked at, violation, relative violation."""
+        """One row per family: points evaluated, violation, relative violation."""
         return pd.DataFrame(
             {
                 "points": [each.points for each in self.families],
@@ -113,14 +113,14 @@ class Audit:
 
 
 def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) -> FamilyAudit:
-    """Evaluate a family at points of the audit's own; ``near`` (k, d) are places to look at closely."""
+    """Evaluate a family at points of the audit's own; ``near`` (k, d) are points to evaluate it around."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
-    return look_at(family, x, audit_points(family.domain, columns, near))
+    return audit_at(family, x, audit_points(family.domain, columns, near))
 
 
 def audit_families(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
-    """Evaluate families at points of the audit's own; affine rows of one body together."""
+    """Evaluate families at points of the audit's own; affine rows over one uncertainty set together."""
     looks: dict[int, FamilyAudit] = {}
     together: dict[int, list[int]] = {}
     for number, family in enumerate(families):
@@ -130,12 +130,12 @@ def audit_families(families: Sequence[Family], x: FloatArray, near: Sequence[Flo
             looks[number] = audit_family(family, x, near[number])
     for numbers in together.values():
         chosen = [families[number] for number in numbers]
-        looks.update(zip(numbers, _look_together(chosen, x, [near[number] for number in numbers]), strict=True))
+        looks.update(zip(numbers, _audit_together(chosen, x, [near[number] for number in numbers]), strict=True))
     return [looks[number] for number in range(len(families))]
 
 
-def _look_together(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
-    """Violation of many families of affine rows over one body: as :func:`look_at`, in one pass."""
+def _audit_together(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
+    """Violation of many families of affine rows over one uncertainty set, as by :func:`audit_at`, in one pass."""
     body = families[0].domain.body
     assert body is not None
     drawn = body.cloud(_VECTORS, seed=1)
@@ -175,7 +175,7 @@ def _look_together(families: Sequence[Family], x: FloatArray, near: Sequence[Flo
 
 
 def _vectors(body: Body, near: FloatArray | None) -> FloatArray:
-    """Vectors of a body drawn for the audit alone, and others between those given and its middle."""
+    """Vectors of an uncertainty set drawn for the audit alone, and others between them and those given."""
     drawn = body.cloud(_VECTORS, seed=1)
     if near is None or not len(near):
         return drawn
@@ -186,14 +186,14 @@ def _vectors(body: Body, near: FloatArray | None) -> FloatArray:
     return np.concatenate([drawn, near, between])
 
 
-def look_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
+def audit_at(family: Family, x: FloatArray, points: FloatArray) -> FamilyAudit:
     """Violation of a family at given points."""
     family = family.used_by(x)
     lower, upper = family.limits(points)
-    return look_from(family.name, family.domain, points, *family.activity_and_size(points, x), lower, upper)
+    return audit_from_values(family.name, family.domain, points, *family.activity_and_size(points, x), lower, upper)
 
 
-def look_from(
+def audit_from_values(
     name: str,
     domain: Domain,
     points: FloatArray,
@@ -202,7 +202,7 @@ def look_from(
     lower: FloatArray,
     upper: FloatArray,
 ) -> FamilyAudit:
-    """The same from values of the row, sums of its absolute terms, and limits."""
+    """Violation of a family from values of its row at points, sums of the absolute terms there, and limits."""
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
     limit = np.where(np.isfinite(limit), limit, 0.0)
@@ -263,7 +263,7 @@ def audit(
     Parameters
     ----------
     looks : sequence of FamilyAudit
-        What was seen of each family.
+        Violation of each family, as :func:`audit_families` finds it.
     atoms : sequence of (points, masses), optional
         The price of each family; None where there are no prices.
     row_duals : array, optional

@@ -1,4 +1,4 @@
-"""Rows over ellipsoids of many dimensions: each cone taken apart into small ones.
+"""Rows over ellipsoids of many dimensions: each cone is decomposed into small ones.
 
 Over an ellipsoid ``centre + axes z``, |z| <= 1, a row affine in the vector says ``|y(x)| <= t(x)`` with
 ``y = axes' g(x)``. Tangent planes of such a cone are poor cuts in many dimensions: hundreds of iterations do not
@@ -23,7 +23,7 @@ from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows, Rows
 from osilp_pyomo.offline.search.choose import searches_for
-from osilp_pyomo.offline.search.scan import Found, Search
+from osilp_pyomo.offline.search.scan import Search, Violations
 
 # Slopes that every small cone begins with: 1, 1/2, 1/4 and so on, of both signs.
 _SLOPES = 8
@@ -52,7 +52,7 @@ class _ConeRows(Rows):
 
 
 class ConeSearch(Search):
-    """All small cones of a problem: for each the a that makes its row tightest, in closed form."""
+    """Separation oracle for all small cones: for each the a that makes its row tightest, in closed form."""
 
     separation = "closed form"
 
@@ -68,13 +68,13 @@ class ConeSearch(Search):
         self.numbers = np.array(numbers)
         self._parts, self._wholes, self._columns = parts, wholes, columns
 
-    def over(self, families: Sequence[Family]) -> Self:
+    def on_families(self, families: Sequence[Family]) -> Self:
         zero = np.zeros(len(self.numbers))
         own = [families[number] for number in self.numbers]
         return type(self)(own, self.numbers.tolist(), (self._parts[0], zero), (self._wholes[0], zero), self._columns)
 
     def beginning(self) -> tuple[IntArray, FloatArray]:
-        """Planes of each small cone at slopes from 1 down to what no part can have less of and matter."""
+        """Tangent planes of each small cone at slopes from 1 down to one below which a part no longer matters."""
         count = len(self.families)
         slopes = 2.0 ** -np.arange(_SLOPES)
         slopes = np.concatenate([slopes, -slopes])
@@ -92,19 +92,19 @@ class ConeSearch(Search):
         upper = a[:, 0] ** 2 * whole_limit[members] - 2 * a[:, 0] * part_limit[members]
         return RowBlock(np.arange(matrix.shape[1]), matrix, np.full(len(upper), -np.inf), upper)
 
-    def worst(self, x: FloatArray) -> Found:
+    def worst(self, x: FloatArray) -> Violations:
         (part, part_limit), (whole, whole_limit) = self._parts, self._wholes
         y, t, w = part @ x + part_limit, whole @ x + whole_limit, x[self._columns]
         a = np.where(t > 0, np.clip(y / np.where(t > 0, t, 1.0), -1.0, 1.0), np.sign(y))
         excess = 2 * a * y - a**2 * t - w
         order = np.argsort(-excess, kind="stable")
         # A part is measured by the whole cone: it need be no more accurate than that.
-        return Found(a[order, None], excess[order], np.maximum(np.abs(t), 1e-9)[order], 0.0, order)
+        return Violations(a[order, None], excess[order], np.maximum(np.abs(t), 1e-9)[order], 0.0, order)
 
 
 @dataclass(frozen=True, eq=False)
-class TakenApart:
-    """A problem with its cones taken apart: columns of the first problem come first and keep their numbers.
+class DecomposedCones:
+    """A problem with its cones decomposed: columns of the first problem come first and keep their numbers.
 
     ``others`` are the numbers of the families that stay as they are, ``sides`` tells for each cone the family and
     limit it comes from and the numbers of its parts' families, in the order of the rows that were added.
@@ -118,7 +118,7 @@ class TakenApart:
     def prices(
         self, families: Sequence[Family], points: Sequence[FloatArray], duals: Sequence[FloatArray], rows: FloatArray
     ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Price of each family of the first problem: points and masses that satisfy the same dual equations.
+        """Price of each family of the first problem: points and masses that satisfy its dual equations.
 
         A cone's row has a dual m, and so have the planes of each part, spread over slopes a. Added up, they are the
         row of the first problem at ``z_k = 2 E[a] / (1 + sum E[a^2])``, which lies in the ball, times
@@ -145,8 +145,8 @@ class TakenApart:
         )
 
 
-def taken_apart(problem: SemiInfiniteLP) -> TakenApart | None:
-    """The same problem with the cones of its ellipsoids taken apart; None where there are none, or too many parts."""
+def decompose_cones(problem: SemiInfiniteLP) -> DecomposedCones | None:
+    """Decompose the cones that ellipsoids make of rows; None where there are none, or they have too many parts."""
     cones = [number for number, family in enumerate(problem.families) if _is_cone(family)]
     sides = [(number, side) for number in cones for side in _sides(problem.families[number], problem.core.columns)]
     count = sum(len(side.parts) for _, side in sides)
@@ -176,7 +176,7 @@ def taken_apart(problem: SemiInfiniteLP) -> TakenApart | None:
         (np.array([_padded(side.whole, columns) for side in owners]), np.array([side.limit for side in owners])),
         added,
     )
-    return TakenApart(SemiInfiniteLP(core, tuple(families)), (*searches, cone_search), others, tuple(places))
+    return DecomposedCones(SemiInfiniteLP(core, tuple(families)), (*searches, cone_search), others, tuple(places))
 
 
 def _is_cone(family: Family) -> bool:
@@ -203,8 +203,8 @@ def _sides(family: Family, columns: int) -> Iterator[_Side]:
     at_centre = np.concatenate([[1.0], body.centre])
     for limit, sign in ((rows.upper, 1.0), (rows.lower, -1.0)):
         if limit is not None:
-            whole, room = -sign * (at_centre @ matrix), float(sign * (at_centre @ limit))
-            yield _Side(sign, whole, room, body.axes.T @ matrix[1:], -(body.axes.T @ limit[1:]))
+            whole, slack = -sign * (at_centre @ matrix), float(sign * (at_centre @ limit))
+            yield _Side(sign, whole, slack, body.axes.T @ matrix[1:], -(body.axes.T @ limit[1:]))
 
 
 def _extended(core: FiniteLP, sides: Sequence[_Side], count: int) -> FiniteLP:

@@ -118,7 +118,7 @@ class _Builder:
 
 
 def counterpart(problem: SemiInfiniteLP) -> Counterpart:
-    """Write the counterpart of a problem whose families are affine rows over linear bodies or scenarios."""
+    """Write the counterpart of a problem whose families are affine rows over polytopes or scenarios."""
     builder = _Builder(problem.core)
     lifts: dict[int, Lift | None] = {}
     for family in problem.families:

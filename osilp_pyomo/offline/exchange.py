@@ -6,9 +6,9 @@ LP's value is a bound throughout, because it knows only some of the rows. At the
 moved towards a Slater point, just far enough to satisfy every row that the search can find, so that
 [bound, objective] is a bracket of the optimum.
 
-The same loop serves the continuum and a finite grid; only the search differs. (The method is the
-outer approximation of Blankenship and Falk, 1976, with many points an iteration; the bracket follows
-from convexity: lambda = v / (v + s) of the way to a point with room s removes a violation v.)
+This loop serves the continuum and a finite grid alike; only the search differs. (The method is the
+outer approximation of Blankenship and Falk, 1976, with many points per iteration; the bracket follows
+from convexity: lambda = v / (v + s) of the way to a point with slack s removes a violation v.)
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from osilp_pyomo.lp.highs import HighsModel, LPSolution
 from osilp_pyomo.lp.models import lp_model
 from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.offline.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
-from osilp_pyomo.offline.interior import ray_problem, repaired, slater_point
+from osilp_pyomo.offline.interior import ray_problem, repair_towards, slater_point
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.search.clusters import cluster_means
-from osilp_pyomo.offline.search.scan import Found, Search
+from osilp_pyomo.offline.search.scan import Search, Violations
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200
@@ -70,13 +70,13 @@ class ExchangeOptions:
     keep_tiny: bool = False
 
     def remaining_since(self, started: float) -> ExchangeOptions:
-        """Options for what is done besides: in silence, and in the time that is left, which may be none."""
+        """Options for auxiliary solves: no progress reports, and the time limit that remains (possibly negative)."""
         left = None if self.time_limit is None else self.time_limit - (time.monotonic() - started)
         return replace(self, time_limit=left, report=None)
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ExchangeOutcome:
     """How an exchange ended; arrays are None where there is no answer.
 
     ``points`` and ``duals`` hold the working set of each family and its row duals (None for a model
@@ -88,7 +88,7 @@ class Outcome:
     bound: float
     x: FloatArray | None = None
     repaired: bool = False
-    found: tuple[Found, ...] = ()
+    found: tuple[Violations, ...] = ()
     points: tuple[FloatArray, ...] = ()
     duals: tuple[FloatArray, ...] | None = None
     core_duals: FloatArray | None = None
@@ -131,7 +131,7 @@ class Exchange:
         self.problem = problem
         self.searches = tuple(searches)
         self.options = options
-        # Which search looks at each family, and at which place there.
+        # Which search separates each family, and the place of the family in it.
         self._place = {
             int(number): (search, member) for search in searches for member, number in enumerate(search.numbers)
         }
@@ -142,7 +142,7 @@ class Exchange:
         self.working = _WorkingSet()
         self.log: list[dict[str, Any]] = []
         # On a grid, rows at other points would not belong to the problem.
-        self._continuum = all(search.whole for search in searches)
+        self._continuum = all(search.covers_continuum for search in searches)
         self._started = time.monotonic()
         self._largest = 0
         self._tolerance = options.tolerance
@@ -157,7 +157,7 @@ class Exchange:
         search, member = self._place[number]
         return self._add(search, np.full(len(points), member), points)
 
-    def settle(self, x: FloatArray, found_elsewhere: Outcome) -> Outcome:
+    def settle(self, x: FloatArray, found_elsewhere: ExchangeOutcome) -> ExchangeOutcome:
         """End at an x that was found in another way, with the bound and the prices that belong to it."""
         found = tuple(search.worst(x) for search in self.searches)
         moved = self._repair(x, found) if any(each.worst > 0 for each in found) else None
@@ -182,12 +182,12 @@ class Exchange:
         self._tolerance *= factor
         return self._tolerance > 1e-15
 
-    def run(self, iterations: int | None = None) -> Outcome:
+    def run(self, iterations: int | None = None) -> ExchangeOutcome:
         """Exchange until nothing is violated, or a limit is met (by default that of the options)."""
         most = self.options.iteration_limit if iterations is None else iterations
         best_bound, status, solution = np.nan, "iteration_limit", None
         smallest, stalled = np.inf, 0
-        found: tuple[Found, ...] = ()
+        found: tuple[Violations, ...] = ()
         checked_rays = 0
         while len(self.log) < most:
             if self.options.time_limit is not None:
@@ -231,7 +231,7 @@ class Exchange:
                         continue
                     return self._without_answer("infeasible_or_unbounded")
                 # Rows that are in the LP and violated all the same are beyond HiGHS.
-                enforced = all(each.blatant <= _ROUNDING for each in found)
+                enforced = all(each.relative_to_typical <= _ROUNDING for each in found)
                 status = "optimal" if enforced else "inaccurate"
                 break
             moved = not np.isclose(solution.objective, best_bound, rtol=1e-10, atol=1e-12)
@@ -265,7 +265,7 @@ class Exchange:
         self._largest = max(self._largest, held + sum(each.memory for each in self.searches))
         return len(new)
 
-    def _add_violated(self, search: Search, found: Found) -> int:
+    def _add_violated(self, search: Search, found: Violations) -> int:
         violated = np.flatnonzero(found.excess > self._tolerance * found.scale)[: _ADDED * len(search.families)]
         if not len(violated):
             return 0
@@ -293,7 +293,7 @@ class Exchange:
                 self.add_points(number, means)
 
     def _binding_boxes(self) -> Iterator[tuple[Family, IntArray, int]]:
-        """Families over boxes with their rows; means of points of another body are not where its rows bind."""
+        """Families over boxes with their rows; over other sets rows do not bind at means of points."""
         boxes = [number for number, family in enumerate(self.problem.families) if family.domain.body is None]
         rows = self._solved.by_family(len(self.problem.families)) if boxes else []
         for number in boxes:
@@ -347,11 +347,11 @@ class Exchange:
         if self.options.report is not None:
             self.options.report(record)
 
-    def _without_answer(self, status: str) -> Outcome:
+    def _without_answer(self, status: str) -> ExchangeOutcome:
         value = np.nan
         if status == "unbounded":
             value = np.inf if self.problem.core.maximize else -np.inf
-        return Outcome(status, value, value, log=tuple(self.log), memory=self._largest)
+        return ExchangeOutcome(status, value, value, log=tuple(self.log), memory=self._largest)
 
     def conflict(self) -> Conflict:
         """What cannot hold together of the rows that are in the LP, after a run that found them infeasible."""
@@ -370,7 +370,7 @@ class Exchange:
             labelled.append(LabelledRows("row", [family.name for family in families], labels, block, sizes))
         return find_conflict(core, labelled, self._scaling, self.remaining().time_limit)
 
-    def _finish(self, status: str, solution: LPSolution, found: tuple[Found, ...]) -> Outcome:
+    def _finish(self, status: str, solution: LPSolution, found: tuple[Violations, ...]) -> ExchangeOutcome:
         assert solution.x is not None
         core = self.problem.core
         x, moved = solution.x, None
@@ -379,7 +379,7 @@ class Exchange:
             if moved is not None:
                 x = moved
                 found = tuple(search.worst(x) for search in self.searches)
-        outcome = Outcome(
+        outcome = ExchangeOutcome(
             status,
             core.value(x),
             solution.bound,
@@ -393,8 +393,8 @@ class Exchange:
         )
         return self._with_duals(outcome, solution)
 
-    def priced(self, outcome: Outcome) -> Outcome:
-        """The same outcome with prices for its integers held at their values; the last thing to ask for."""
+    def with_prices(self, outcome: ExchangeOutcome) -> ExchangeOutcome:
+        """Add prices to an outcome, with its integers fixed at their values; the model cannot be used afterwards."""
         if outcome.x is None or not self.problem.core.integer.any():
             return outcome
         integers = np.flatnonzero(self.problem.core.integer)
@@ -402,7 +402,7 @@ class Exchange:
         assert isinstance(self.model, HighsModel)
         return self._with_duals(outcome, self.model.solve_with_fixed(integers, outcome.x[integers]))
 
-    def _with_duals(self, outcome: Outcome, solution: LPSolution) -> Outcome:
+    def _with_duals(self, outcome: ExchangeOutcome, solution: LPSolution) -> ExchangeOutcome:
         if solution.row_duals is None:
             return outcome
         split = len(self.problem.core.row_lower)
@@ -417,7 +417,7 @@ class Exchange:
 
     # -- feasibility and rays ----------------------------------------------------------------------
 
-    def _repair(self, x: FloatArray, found: tuple[Found, ...]) -> FloatArray | None:
+    def _repair(self, x: FloatArray, found: tuple[Violations, ...]) -> FloatArray | None:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
@@ -426,7 +426,7 @@ class Exchange:
         for _ in range(_REPAIRS):
             if inner is None or moved is None or all(each.worst <= 0 for each in found):
                 break
-            moved = repaired(self.problem.core, self.searches, moved, found, inner)
+            moved = repair_towards(self.problem.core, self.searches, moved, found, inner)
             if moved is not None:
                 found = tuple(search.worst(moved) for search in self.searches)
         return None if inner is None else moved
@@ -434,7 +434,7 @@ class Exchange:
     def _judge_ray(self) -> str:
         """Tell what an unbounded LP means: "bounded" (rows that were missing are added), or how the problem ends."""
         rays = ray_problem(self.problem)
-        searches = [search.over(rays.families) for search in self.searches]
+        searches = [search.on_families(rays.families) for search in self.searches]
         inner = Exchange(rays, searches, self.remaining())
         for number, points in enumerate(self._points(self.working)):
             inner.add_points(number, points)
@@ -463,7 +463,7 @@ class Exchange:
         return True
 
     def _find_any_point(self) -> str:
-        """How the same problem without a cost ends: "optimal" if any point satisfies all rows."""
+        """How the problem with all costs set to zero ends: "optimal" if any point satisfies all rows."""
         without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
         problem = SemiInfiniteLP(without_cost, self.problem.families)
         inner = Exchange(problem, self.searches, self.remaining())
@@ -474,6 +474,6 @@ class Exchange:
         return status
 
     def remaining(self) -> ExchangeOptions:
-        """Options for an exchange within this one: in silence, and in the time that is left."""
+        """Options for an exchange within this one: no progress reports, and the time that is left."""
         left = self.options.remaining_since(self._started)
         return left if left.time_limit is None else replace(left, time_limit=max(1e-3, left.time_limit))

@@ -14,10 +14,10 @@ from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import Scaling
 from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows, Rows
-from osilp_pyomo.offline.search.scan import Found, Search
+from osilp_pyomo.offline.search.scan import Search, Violations
 
-# LPs for the widest room, and rows that one of them gains from a family; a handful of each was ever needed.
-_ROUNDS, _ROWS_A_ROUND = 30, 30
+# LPs for the largest slack, and rows that one of them gains from a family; a handful of each was ever needed.
+_ROUNDS, _ROWS_PER_ROUND = 30, 30
 # Relative rounding of a sum of a few terms.
 _EPSILON = 4e-16
 
@@ -29,61 +29,61 @@ def slater_point(
     scaling: Scaling,
     x: FloatArray,
 ) -> FloatArray | None:
-    """A point with room in every family, integers as in x; None where none is found.
+    """A Slater point, with slack in every family, integers as in x; None where none is found.
 
-    ``rows`` are those that the LP for the widest room starts with.
+    ``rows`` are those that the LP for the largest slack starts with.
     """
     core = problem.core
-    # Nothing at all is often feasible with room to spare, and costs one scan to try.
+    # Zero, moved to the nearest bounds, is often a Slater point, and costs one scan to try.
     simple = np.clip(0.0, core.column_lower, core.column_upper)
     simple[core.integer] = x[core.integer]
     if core.violation(simple) <= 1e-12 and all(search.worst(simple).worst < 0 for search in searches):
         return simple
-    return _widest_point(problem, searches, rows, scaling, x)
+    return _largest_slack_point(problem, searches, rows, scaling, x)
 
 
-def _widest_point(
+def _largest_slack_point(
     problem: SemiInfiniteLP,
     searches: Sequence[Search],
     rows: Sequence[RowBlock],
     scaling: Scaling,
     x: FloatArray,
 ) -> FloatArray | None:
-    """Maximize the room common to all rows, as a share of each row's size.
+    """Maximize the slack common to all rows, as a share of each row's size.
 
-    Stops as soon as a point is seen to have a quarter of the LP's room on the whole domain.
+    Stops as soon as a point is seen to have a quarter of the LP's slack on the whole domain.
     """
     core = problem.core
-    model = HighsModel(_with_room(core, x), scaling.with_column())
+    model = HighsModel(_with_slack(core, x), scaling.with_column())
     for block in rows:
         _add_rows(model, block, core.columns)
     for _ in range(_ROUNDS):
         solution = model.solve()
         if solution.status != "optimal" or solution.x is None:
             return None
-        room, point = float(solution.x[-1]), solution.x[:-1]
-        if room <= 1e-12:
+        slack, point = float(solution.x[-1]), solution.x[:-1]
+        if slack <= 1e-12:
             return None
-        roomy = True
+        enough = True
         for search in searches:
             found = search.worst(point)
             block = search.rows(found.members, found.points)
-            crowded = np.flatnonzero(-found.excess < 0.25 * room * _row_measure(block))
-            if len(crowded):
-                roomy = False
-                _add_rows(model, block[crowded[: _ROWS_A_ROUND * len(search.families)]], core.columns)
-        if roomy:
+            tight = np.flatnonzero(-found.excess < 0.25 * slack * _row_measure(block))
+            if len(tight):
+                enough = False
+                _add_rows(model, block[tight[: _ROWS_PER_ROUND * len(search.families)]], core.columns)
+        if enough:
             return point
     return None
 
 
-def repaired(
-    core: FiniteLP, searches: Sequence[Search], x: FloatArray, found: Sequence[Found], inner: FloatArray
+def repair_towards(
+    core: FiniteLP, searches: Sequence[Search], x: FloatArray, found: Sequence[Violations], inner: FloatArray
 ) -> FloatArray | None:
-    """Move x towards a point with room, just far enough to remove every violation that was found.
+    """Move x towards the Slater point ``inner``, just far enough to remove every violation that was found.
 
     Along the way the excess at each point of the index changes linearly, from e > 0 to -s < 0: a share
-    e / (e + s) brings it to zero. None where the other point has no room at a violated point.
+    e / (e + s) brings it to zero. None where ``inner`` has no slack at a violated point.
     """
     share = 0.0
     for search, each in zip(searches, found, strict=True):
@@ -96,17 +96,17 @@ def repaired(
         if violated.any():
             # The rounding of the row's own terms is part of what has to be removed.
             excess = each.excess[positive][violated] + rounding[violated]
-            room = -block[violated].excess(inner)
-            if np.any(room <= 0):
+            slack = -block[violated].excess(inner)
+            if np.any(slack <= 0):
                 return None
-            share = max(share, float(np.max(excess / (excess + room))))
+            share = max(share, float(np.max(excess / (excess + slack))))
     moved = x + share * (inner - x)
     moved[core.integer] = x[core.integer]
     return np.clip(moved, core.column_lower, core.column_upper)
 
 
-def _with_room(core: FiniteLP, x: FloatArray) -> FiniteLP:
-    """The ordinary rows with one more column, the room, which is maximized and at most 1; integers as in x."""
+def _with_slack(core: FiniteLP, x: FloatArray) -> FiniteLP:
+    """The ordinary rows with one more column, the slack, which is maximized and at most 1; integers as in x."""
     lower, upper = core.column_lower.copy(), core.column_upper.copy()
     lower[core.integer] = upper[core.integer] = x[core.integer]
     return FiniteLP(
@@ -124,8 +124,8 @@ def _with_room(core: FiniteLP, x: FloatArray) -> FiniteLP:
     )
 
 
-def _add_rows(model: HighsModel, block: RowBlock, room_column: int) -> None:
-    columns = np.append(block.columns, room_column)
+def _add_rows(model: HighsModel, block: RowBlock, slack_column: int) -> None:
+    columns = np.append(block.columns, slack_column)
     measure = _row_measure(block)
     for limit, sign in ((block.upper, 1.0), (-block.lower, -1.0)):
         kept = np.isfinite(limit)
@@ -135,14 +135,14 @@ def _add_rows(model: HighsModel, block: RowBlock, room_column: int) -> None:
 
 
 def _row_measure(block: RowBlock) -> FloatArray:
-    """Size of rows, limits and coefficients: what their room is a share of."""
+    """Size of rows, limits and coefficients: what their slack is a share of."""
     limits = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (block.lower, block.upper)]
     coefficients = np.abs(block.matrix).max(axis=1, initial=0.0)
     return np.maximum(np.maximum(*limits), np.minimum(coefficients, 1.0))
 
 
 def ray_problem(problem: SemiInfiniteLP) -> SemiInfiniteLP:
-    """The same problem with all limits at zero, over a unit box: its optimum is a ray, or zero."""
+    """The homogeneous problem, all limits at zero, over a unit box: its optimum is a ray, or zero."""
     core = problem.core
     rays = replace(
         core,
@@ -162,7 +162,7 @@ def _homogeneous(rows: Rows) -> Rows:
 
 
 class _Homogeneous(Rows):
-    """The same coefficients with every limit at zero."""
+    """The coefficients of other rows with every limit at zero."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

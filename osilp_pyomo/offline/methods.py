@@ -16,11 +16,11 @@ from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.lp.highs import HighsModel
-from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_families, audit_family, look_at
-from osilp_pyomo.offline.cones import taken_apart
+from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
+from osilp_pyomo.offline.cones import decompose_cones
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
 from osilp_pyomo.offline.counterpart import counterpart
-from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, Outcome
+from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, ExchangeOutcome
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
@@ -28,13 +28,13 @@ from osilp_pyomo.offline.projection import project, solve_projected
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.search.clusters import join_close
 from osilp_pyomo.offline.search.local import polish
-from osilp_pyomo.offline.search.scan import FiniteSearch, Found, Search
+from osilp_pyomo.offline.search.scan import FiniteSearch, Search, Violations
 
 # A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
 _BRACKET = 1e-8
 # A relative violation that more iterations cannot lower.
 _ROUNDING = 1e-14
-# Iterations after which rows over ellipsoids are taken apart.
+# Iterations after which cones of rows over ellipsoids are decomposed.
 _PATIENCE = 45
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
@@ -136,14 +136,14 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         outcome = exchange.run()
         checked = _audit_outcome(bounded, searches, outcome)
     if fix_integers:
-        outcome = exchange.priced(outcome)
+        outcome = exchange.with_prices(outcome)
         checked = _audit_outcome(bounded, searches, outcome)
     bound = _safe_bound(problem, outcome.bound, checked)
     return _solved(exchange, outcome, bound, families, checked, _exchange_price)
 
 
-def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[Outcome, bool]:
-    """Exchange; where cones resist their tangent planes, settle it on the problem with its cones taken apart."""
+def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[ExchangeOutcome, bool]:
+    """Exchange; where cones resist their tangent planes, solve the problem with its cones decomposed."""
     apart = None
     if options.iteration_limit > _PATIENCE and any(
         isinstance(family.domain.body, EllipsoidBody) for family in problem.families
@@ -151,7 +151,7 @@ def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) 
         outcome = exchange.run(_PATIENCE)
         if outcome.status != "iteration_limit":
             return outcome, False
-        apart = taken_apart(problem)
+        apart = decompose_cones(problem)
     if apart is None:
         return exchange.run(), False
     # The parts of a cone share its price in ever new ways: a row that is slack now may be needed in a while.
@@ -179,7 +179,7 @@ def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) 
 def by_grid(
     problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions, fix_integers: bool = False
 ) -> Solved:
-    """The LP over all grid rows, solved by adding the violated ones: the same optimum, fewer rows in memory."""
+    """The LP over all grid rows, solved by adding the violated ones: its optimum, with fewer rows in memory."""
     searches = [
         FiniteSearch(family, laid.points, number)
         for number, (family, laid) in enumerate(zip(problem.families, grids, strict=True))
@@ -187,7 +187,7 @@ def by_grid(
     exchange = Exchange(problem, searches, options)
     outcome = exchange.run()
     if fix_integers:
-        outcome = exchange.priced(outcome)
+        outcome = exchange.with_prices(outcome)
     checked = None
     if outcome.x is not None:
         seen = [laid.points for laid in grids]
@@ -196,7 +196,7 @@ def by_grid(
 
 
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
-    """The finite LP that says the same, by duality; audited by the exact separation that it does not use."""
+    """The robust counterpart, an equivalent LP by duality; audited by the exact separation that it does not use."""
     started = time.monotonic()
     finite = counterpart(problem)
     model = HighsModel(finite.lp, keep_tiny=options.keep_tiny)
@@ -286,7 +286,7 @@ def by_projection(
 
 def _solved(
     exchange: Exchange,
-    outcome: Outcome,
+    outcome: ExchangeOutcome,
     bound: float,
     families: tuple[Family, ...],
     checked: Audit | None,
@@ -337,18 +337,18 @@ def _carrying(points: FloatArray, duals: FloatArray) -> tuple[FloatArray, FloatA
     return points[kept], duals[kept]
 
 
-def _atoms(outcome: Outcome) -> list[tuple[FloatArray, FloatArray]] | None:
+def _atoms(outcome: ExchangeOutcome) -> list[tuple[FloatArray, FloatArray]] | None:
     return None if outcome.duals is None else list(zip(outcome.points, outcome.duals, strict=True))
 
 
-def _audit_outcome(problem: SemiInfiniteLP, searches: Sequence[Search], outcome: Outcome) -> Audit | None:
+def _audit_outcome(problem: SemiInfiniteLP, searches: Sequence[Search], outcome: ExchangeOutcome) -> Audit | None:
     if outcome.x is None:
         return None
     looks = audit_families(problem.families, outcome.x, _near(searches, outcome.found, len(problem.families)))
     return audit(_integers_fixed(problem, outcome.x), outcome.x, looks, _atoms(outcome), outcome.core_duals)
 
 
-def _near(searches: Sequence[Search], found: Sequence[Found], families: int) -> list[FloatArray]:
+def _near(searches: Sequence[Search], found: Sequence[Violations], families: int) -> list[FloatArray]:
     """For each family the points that its search found."""
     near: dict[int, FloatArray] = {}
     for search, each in zip(searches, found, strict=True):
@@ -372,10 +372,10 @@ def _audit_bound(
     atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
     core_duals: FloatArray | None,
 ) -> Audit:
-    """Audit an answer whose rows hold on a grid or on test functions only: look between their points too."""
+    """Audit an answer whose rows hold on a grid or on test functions only, between those points too."""
     families = [compactify(family) for family in problem.families]
     looks = [
-        _look_closely(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
+        _audit_closely(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
         for family, bounded, points in zip(problem.families, families, seen, strict=True)
     ]
     return audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
@@ -390,11 +390,11 @@ def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
     return SemiInfiniteLP(replace(core, column_lower=lower, column_upper=upper), problem.families)
 
 
-def _look_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:
-    """An audit of a family, and a climb from the highest points it saw."""
+def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:
+    """An audit of a family, and a local search from the highest points it saw."""
     seen = audit_family(family, x, near)
     if family.domain.body is not None:
-        return seen.joined(look_at(family, x, searches_for([family])[0].worst(x).points))
+        return seen.joined(audit_at(family, x, searches_for([family])[0].worst(x).points))
     starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),
@@ -404,4 +404,4 @@ def _look_closely(family: Family, x: FloatArray, near: FloatArray | None) -> Fam
         step=seen.points ** (-1 / family.domain.dimension),
         flat=1e-15 * family.scale(starts, x),
     )
-    return seen.joined(look_at(family, x, tops))
+    return seen.joined(audit_at(family, x, tops))

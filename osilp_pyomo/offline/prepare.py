@@ -17,7 +17,7 @@ from osilp_pyomo.offline.rows import Rows, TermGroup, TracedRows
 # Within this distance of the ends that stand for infinity, t counts powers of ten: up to so many more of them as all
 # numbers of a row can stand. What a row is at infinity shows there, such as that x**2 outgrows any multiple of x.
 _END, _POWERS = 1e-9, (51, 31, 16, 6, 0)
-# Up to so many scales from the finite end, or from zero, the scan has four points a scale.
+# Up to so many scales from the finite end, or from zero, the scan has four points per scale.
 _NEAR = 500
 
 
@@ -214,7 +214,7 @@ def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
             signs = replace(group, kernel=switch).block(slice(None), nodes[:, None]) > 0
             column, left = np.nonzero(signs[:, 1:] != signs[:, :-1])
             low, high = nodes[left], nodes[left + 1]
-            # Curves have no entry a column, and no switch calls them: one inside another is left out.
+            # Curves have no entry per column, and no switch calls them: one inside another is left out.
             slots = [slot[column] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
             for _ in range(60):
                 middle = (low + high) / 2

@@ -245,7 +245,7 @@ class DensityPrice(Price):
         return float(values[0]) if given[0].shape == () else values.reshape(given[0].shape)
 
     def smooth(self, width: float) -> DensityPrice:
-        """A density is smooth already: the same price."""
+        """Return the price itself: a density is smooth already."""
         return self
 
     def to_frame(self) -> pd.DataFrame:

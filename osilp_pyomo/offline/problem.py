@@ -113,18 +113,18 @@ class Family:
         return RowBlock(self.rows.columns, self.matrix(points), *self.limits(points))
 
     def matrix_unchecked(self, points: FloatArray) -> FloatArray:
-        """The same with whatever the formulas give, finite or not."""
+        """Its rows at the points with whatever the formulas give, finite or not."""
         return self._assembled(self.rows.blocks(points), len(points))
 
     def _assembled(self, blocks: Iterator[tuple[IntArray, slice, FloatArray]], count: int) -> FloatArray:
-        # Laid out column by column, as the blocks come; each column stands in exactly one block a point.
+        # Laid out column by column, as the blocks come; each column stands in exactly one block per point.
         result = np.empty((len(self.rows.columns), count))
         for columns, at, block in blocks:
             result[self._positions(columns), at] = block
         return result.T
 
     def used_by(self, x: FloatArray) -> Family:
-        """The same without columns that x leaves at zero, where those are many: at x its rows have the same values."""
+        """The family without columns that x leaves at zero, where those are many: at x its rows keep their values."""
         if not isinstance(self.rows, TracedRows) or len(self.rows.columns) < _MANY_COLUMNS:
             return self
         used = x != 0
@@ -148,7 +148,7 @@ class Family:
         return activity, size
 
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
-        """By how much the row is overrun at each point; negative where there is room."""
+        """By how much the row is overrun at each point; negative where there is slack."""
         return excess_of(self.activity(points, x), *self.limits(points))
 
     def scale(self, points: FloatArray, x: FloatArray) -> FloatArray:

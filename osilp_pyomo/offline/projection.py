@@ -43,7 +43,7 @@ class ProjectedRows:
         return float(excess.max()), float(np.max(excess / np.maximum(scale, np.median(scale))))
 
     def labelled(self) -> LabelledRows:
-        """The same rows with their names; a test function is called by its number."""
+        """The projected rows with their names; a test function is called by its number."""
         count = len(self.lower)
         block = RowBlock(self.family.rows.columns, self.matrix, self.lower, self.upper)
         return LabelledRows("test function", [self.family.name] * count, range(count), block, np.ones(count))

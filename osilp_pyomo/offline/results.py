@@ -100,7 +100,7 @@ class Result:
         Objective of the values, and what no feasible point can beat.
     log : DataFrame
         Iterations of exchange: bound, violation, rows in the LP, rows added, seconds, and how often so far HiGHS met
-        numerical trouble and was begun anew (without scaling, then by its interior point method).
+        numerical trouble and was restarted (without scaling, then by its interior point method).
     rows : int
         Semi-infinite rows in the last LP.
     memory : int
@@ -112,7 +112,7 @@ class Result:
     separation : dict
         For each family how exchange found its most violated row: in "closed form", by a "linear program", a "convex
         program" or "enumeration", for "concave rows" by a local search that is global, all of them exact; or by a
-        "search", which sees what a scan and climbs from its peaks can see.
+        "search", which finds what a scan and local search from its peaks can find.
     indices : dict
         For each family the names of its index.
     conflict : DataFrame
@@ -231,7 +231,7 @@ class Result:
 
     @property
     def relative_violation(self) -> Any:
-        """The same, each violation divided by ``max(|b(u)|, median of |b|)``."""
+        """Largest violation found, each divided by ``max(|b(u)|, median of |b|)``."""
         return self._answer("violation").relative_violation.bare()
 
     @property
@@ -280,8 +280,8 @@ class Result:
     def certified(self) -> bool:
         """Whether the values violate no row beyond rounding, as far as search and audit can see.
 
-        Then the optimum lies in the bracket. Otherwise no point with room in every row was found towards which
-        the values could be moved, and the objective is as optimistic as the bound.
+        Then the optimum lies in the bracket. Otherwise no Slater point, with slack in every row, was found towards
+        which the values could be moved, and the objective is as optimistic as the bound.
         """
         return self.answer is not None and all(look.violation <= CERTIFIED * look.scale for look in self.audit.families)
 

@@ -23,7 +23,7 @@ BLOCK_POINTS = 4096
 
 
 class Slot(Protocol):
-    """Data of a group's columns, one entry a column: numbers, or curves."""
+    """Data of a group's columns, one entry per column: numbers, or curves."""
 
     def __getitem__(self, part: Any) -> Any: ...
 
@@ -41,7 +41,7 @@ class TermGroup:
         ``kernel(slots, coordinates)`` with slots of shape (c, 1) and coordinates of shape (1, m)
         gives something that broadcasts to (c, m).
     slots : tuple
-        The data of the formula, each with one entry a column.
+        The data of the formula, each with one entry per column.
     columns : array of int
         The column of the LP that each entry belongs to.
     parameters : tuple of str or None
@@ -212,7 +212,7 @@ class AffineRows(Rows):
         return values(self.lower, -np.inf), values(self.upper, np.inf)
 
     def homogeneous(self) -> AffineRows:
-        """The same coefficients with every limit at zero."""
+        """Rows with these coefficients and every limit at zero."""
         zero = np.zeros(len(self.matrix))
         return AffineRows(
             self.columns, self.matrix, None if self.lower is None else zero, None if self.upper is None else zero

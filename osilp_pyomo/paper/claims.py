@@ -42,7 +42,7 @@ PAPER_VIOLATION, SINGLE_POINTS = "by the paper's v", "at single points"
 
 # Rules, in shares: what counts as nothing, as good, as poor, and as kept.
 _NOTHING, _GOOD, _POOR, _KEPT = 0.01, 0.05, 0.10, 0.01
-# The smallest limit an arrival that is drawn anywhere in the section.
+# The smallest limit per arrival that is drawn anywhere in the section.
 _LEAST_LIMIT = 0.4
 # Relative regret that falls like T^-1/2, give or take a quarter in the exponent, or faster.
 _ROOT = -0.25
@@ -194,6 +194,7 @@ def all_claims(studies: Mapping[str, Study]) -> Iterator[Claim]:
 
 
 def _converge(evidence: Evidence, where: str, names: tuple[str, ...], statement: str) -> Claim:
+    """The claim that the regret of some algorithms vanishes as T grows, fast enough, with what was found."""
     first, last = evidence.sizes[0], evidence.sizes[-1]
 
     def finding(algorithms: str, entrants: Entrants, basis: str) -> Finding:

@@ -49,7 +49,7 @@ def paper_page(studies: Mapping[str, Study], experiments: Sequence[Experiment], 
 
 
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
-    """One row a claim: where it stands, what it says, the verdict, and the figures of the first variant."""
+    """One row per claim: where it stands, what it says, the verdict, and the figures of the first variant."""
     return pd.DataFrame({
         "claim": range(1, len(claims) + 1),
         "where": [claim.where for claim in claims],
@@ -73,6 +73,7 @@ def write_paper_page(
 def _parts(
     studies: Mapping[str, Study], experiments: Sequence[Experiment], claims: Sequence[Claim], pictures: bool
 ) -> Iterator[str]:
+    """The parts of the page from top to bottom."""
     first = next(iter(studies.values()))
     yield paragraph(
         'Zong and Jiang, "Online Semi-infinite Linear Programming: Efficient Algorithms via Function Approximation" '

@@ -31,7 +31,7 @@ from osilp_pyomo.studies.files import (
     write_tables,
     write_trial,
 )
-from osilp_pyomo.studies.measures import Measure, measures_for, summarize, written
+from osilp_pyomo.studies.measures import Measure, format_summary, measures_for, summarize
 from osilp_pyomo.studies.plan import make_plan, settings_of
 from osilp_pyomo.studies.report import drawn_text, study_page
 from osilp_pyomo.studies.trial import FRAMES, Job, Records
@@ -87,12 +87,12 @@ class Study:
     Attributes
     ----------
     runs : DataFrame
-        One row a trial and policy; the columns are those of ``study.measures``, and what tells the run: ``trial``,
+        One row per trial and policy; the columns are those of ``study.measures``, and what tells the run: ``trial``,
         ``horizon``, ``grid`` (its number), ``points`` (how many it has), ``policy``, ``guard``.
     rows : DataFrame
-        Violation of each row of the model: one row a trial, policy and row.
+        Violation of each row of the model: one row per trial, policy and row.
     offline : DataFrame
-        One row a trial and benchmark: status, objective, bound, violation, rows, seconds.
+        One row per trial and benchmark: status, objective, bound, violation, rows, seconds.
     paths : DataFrame
         How runs went: at some forty moments ``t`` the ``reward`` so far, the share of the budget that was ``used`` on
         average, and that of the resource that was ``most_used``.
@@ -173,7 +173,7 @@ class Study:
         return self.finished >= self.expected
 
     def summary(self) -> pd.DataFrame:
-        """Mean and 95 % interval of every measure: one row a horizon, grid (by number and points), policy and guard.
+        """Mean and 95 % interval of every measure: one row per horizon, grid (by number and points), policy and guard.
 
         Columns have two levels: the measure, and "mean", "low", "high".
         """
@@ -189,7 +189,7 @@ class Study:
         for column in chosen:
             if column not in known:
                 raise OptionError(f"table: there is no measure '{column}'; there are {', '.join(known)}.")
-        shown = written(summary, [known[column] for column in chosen]).reset_index()
+        shown = format_summary(summary, [known[column] for column in chosen]).reset_index()
         grids = self.settings["grids"]
         shown["grid"] = [grids[number] if number < len(grids) else None for number in shown["grid"]]
         for key, title in (("horizon", "T"), ("grid", "grid"), ("points", "points")):

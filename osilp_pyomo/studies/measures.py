@@ -179,8 +179,8 @@ def summarize(runs: pd.DataFrame, measures: Sequence[Measure], keys: Sequence[st
     return pd.DataFrame(columns)
 
 
-def written(summary: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
-    """A summary as text: one column a measure, mean and half the width of the interval."""
+def format_summary(summary: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
+    """A summary as text: one column per measure, mean and half the width of the interval."""
     shown = {}
     for measure in measures:
         mean, high = summary[measure.column, "mean"], summary[measure.column, "high"]

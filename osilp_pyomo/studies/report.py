@@ -28,6 +28,7 @@ def study_page(study: Any, pictures: bool, progress: bool) -> str:
 
 
 def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
+    """The parts of the page from top to bottom."""
     settings, measures = study.settings, study.measures
     yield heading("The model")
     yield model_mathml(settings["model"])

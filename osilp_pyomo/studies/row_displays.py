@@ -26,7 +26,7 @@ class RowsDisplay:
     """Rows over their index: body and limits, the places where a limit is passed, and the price.
 
     Along one axis the row's body is drawn as a curve between its limits, with the price below: spikes where it sits on
-    single points, else a curve. Over a plane the room that is left is a colour, with a star where the price sits; in
+    single points, else a curve. Over a plane the slack is a colour, with a star where the price sits; in
     more dimensions it is sorted over the share of the points.
 
     Parameters

@@ -126,7 +126,7 @@ class RegretDisplay(SweepDisplay):
 
 
 class OverrunDisplay(SweepDisplay):
-    """Mean violation with its 95 % interval, at single points and as the paper measures it, in the same way.
+    """Mean violation with its 95 % interval, at points and as the paper measures it: over T, grid points, or by policy.
 
     Examples
     --------

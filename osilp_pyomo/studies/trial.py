@@ -1,7 +1,7 @@
 """One trial of a study: arrivals are drawn, their offline optima found, and every policy meets them.
 
 A :class:`Plan` is all that a trial needs, plain arrays and formulas without a Pyomo model, so that it can travel to
-another process or machine. What a trial gives back are records of numbers and texts, one dictionary a row of a frame.
+another process or machine. What a trial gives back are records of numbers and texts, one dictionary per row of a frame.
 Arrivals are evaluated and projected once for all policies.
 """
 
@@ -166,9 +166,9 @@ class _Trial:
         runs = self._replays()
         between = violations_between(self.program.evaluator, self.arrivals, [run.decided for run in runs])
         for entrant, run, found in zip(self.plan.entrants, runs, between, strict=True):
-            self._tell_run(entrant, run, optima, found)
+            self._record_run(entrant, run, optima, found)
         if self.tells_curves:
-            self._tell_use(runs, optima)
+            self._record_use(runs, optima)
         return self.frames
 
     def _optimum(self, method: str) -> Result:
@@ -184,7 +184,7 @@ class _Trial:
                     told = {name: float(record[name]) for name in ("iteration", "bound", "violation", "rows")}
                     self.frames["iterations"].append({**self.key, **told, "objective": found.objective})
             if found.answer is not None and found.answer.price is not None:
-                self._tell_price(found.price, f"offline, {method}", "", self.job.horizon)
+                self._record_price(found.price, f"offline, {method}", "", self.job.horizon)
         return found
 
     def _replays(self) -> list[Run]:
@@ -206,11 +206,11 @@ class _Trial:
                 used[number].append(before + program.evaluator.used(batch, outcome.taken).cumsum(axis=0))
             if priced:
                 for entrant, controller in zip(plan.entrants, controllers, strict=True):
-                    self._tell_price(controller.price, entrant.name, entrant.guard, controller.t)
+                    self._record_price(controller.price, entrant.name, entrant.guard, controller.t)
         runs = []
         for number, (entrant, controller) in enumerate(zip(plan.entrants, controllers, strict=True)):
             whole = LoopOutcome.concat(outcomes[number])
-            self._tell_path(entrant, whole.rewards, np.concatenate(used[number]))
+            self._record_path(entrant, whole.rewards, np.concatenate(used[number]))
             runs.append(Run(program.evaluator, controller, arrivals, whole, float(spent[number])))
         return runs
 
@@ -240,7 +240,7 @@ class _Trial:
 
     # -- records ---------------------------------------------------------------------------------------------
 
-    def _tell_path(self, entrant: Entrant, rewards: FloatArray, used: FloatArray) -> None:
+    def _record_path(self, entrant: Entrant, rewards: FloatArray, used: FloatArray) -> None:
         """How a run went: what was earned, and the use (T, R) of the resources, after each arrival."""
         count, earned = len(rewards), rewards.cumsum()
         moments = np.unique(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int))[1:]
@@ -258,7 +258,10 @@ class _Trial:
         total = self.program.evaluator.resources[PROJECTED].total
         return remaining[total > 0] / total[total > 0]
 
-    def _tell_run(self, entrant: Entrant, run: Run, optima: Mapping[str, Result], between: Mapping[str, float]) -> None:
+    def _record_run(
+        self, entrant: Entrant, run: Run, optima: Mapping[str, Result], between: Mapping[str, float]
+    ) -> None:
+        """All measures of a run, and the violation of each row of the model."""
         left = self._left(run.projected_remaining)
         record: dict[str, Any] = {
             **self.key, "policy": entrant.name, "guard": entrant.guard, "reward": run.objective,
@@ -293,7 +296,7 @@ class _Trial:
                 "worst_index": "",
             })  # fmt: skip
 
-    def _tell_use(self, runs: Sequence[Run], optima: Mapping[str, Result]) -> None:
+    def _record_use(self, runs: Sequence[Run], optima: Mapping[str, Result]) -> None:
         """Use minus limit over the index, of every run and of every offline optimum."""
         evaluator = self.program.evaluator
         width = len(self.program.template.decisions)
@@ -314,19 +317,19 @@ class _Trial:
                     continue
                 limit = evaluator.limit(group, points[order])
                 side = "limit" if len(family.sides) == 1 else "upper limit" if group.sign > 0 else "lower limit"
-                self._tell_curve(side, "", "", family.name, points[order], limit)
+                self._record_curve(side, "", "", family.name, points[order], limit)
                 if group.sign < 0 and len(family.sides) > 1:
                     continue
                 for (name, guard), use in zip(labels, uses, strict=True):
-                    self._tell_curve("use", name, guard, family.name, points[order], use)
+                    self._record_curve("use", name, guard, family.name, points[order], use)
 
-    def _tell_price(self, price: Any, policy: str, guard: str, t: int) -> None:
+    def _record_price(self, price: Any, policy: str, guard: str, t: int) -> None:
         """A price as a density along the index; of several dimensions along the first."""
         for each in price.values() if isinstance(price, FamilyMap) else [price]:
             at, density = _density(each)
-            self._tell_curve("price", policy, guard, each.family, at[:, None], density, t)
+            self._record_curve("price", policy, guard, each.family, at[:, None], density, t)
 
-    def _tell_curve(
+    def _record_curve(
         self, kind: str, policy: str, guard: str, row: str, points: FloatArray, values: FloatArray, t: int | None = None
     ) -> None:
         t = self.job.horizon if t is None else t

@@ -39,7 +39,7 @@ def small_steps(monkeypatch):
 def take_small_steps(patch):
     patch.setattr(wide_lp, "_AT_ONCE", 300)
     patch.setattr(wide_lp, "_BAND", 20)
-    patch.setattr(wide_lp, "_BAND_A_ROW", 4)
+    patch.setattr(wide_lp, "_BAND_PER_ROW", 4)
 
 
 def wide_problem(kind, seed, columns=None, rows=None):

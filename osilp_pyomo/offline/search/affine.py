@@ -1,7 +1,7 @@
-"""Rows affine in an uncertain vector, separated exactly: all rows over one body in one call.
+"""Exact separation oracle for rows affine in an uncertain vector: all rows over one set in one call.
 
-For a candidate x each row is an affine function of xi, and the body tells where that is largest. Nothing is scanned,
-and nothing can be missed: exchange with this search is exact.
+For a candidate x each row is an affine function of xi, and the support function of the set tells where that is largest.
+Nothing is scanned, and nothing can be missed: exchange with this search is exact.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.lp.finite import RowBlock
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import AffineRows
-from osilp_pyomo.offline.search.scan import Found, Search
+from osilp_pyomo.offline.search.scan import Search, Violations
 
 # Coefficients are kept as a full array too where this share of them is not zero, and they are not too many.
 _FILLED, _MOST_DENSE = 0.2, 2**25
 
 
 class AffineSearch(Search):
-    """All families over one body whose rows are affine in its vectors."""
+    """Separation oracle for all families over one set whose rows are affine in its vectors."""
 
     def __init__(self, families: Sequence[Family], numbers: Sequence[int], body: Body) -> None:
         self.families = tuple(families)
@@ -39,7 +39,7 @@ class AffineSearch(Search):
         numbers_held = self._matrix.shape[0] * self._matrix.shape[1]
         filled = self._matrix.nnz > _FILLED * numbers_held and numbers_held <= _MOST_DENSE
         self._dense = self._matrix.toarray().reshape(len(rows), -1, len(self.columns)) if filled else None
-        self._lay_limits(rows)
+        self._set_limits(rows)
 
     def _stacked(self, rows: Sequence[AffineRows]) -> sparse.csr_array:
         size = len(rows[0].matrix)
@@ -53,7 +53,7 @@ class AffineSearch(Search):
         shape = (len(rows) * size, len(self.columns))
         return sparse.csr_array((np.concatenate(data), np.concatenate(places), starts), shape=shape)
 
-    def _lay_limits(self, rows: Sequence[AffineRows]) -> None:
+    def _set_limits(self, rows: Sequence[AffineRows]) -> None:
         """Both limits of each row as affine functions of xi; infinity and zeros where there is none."""
         none = np.zeros(1 + self.body.dimension)
         none[0] = np.inf
@@ -69,14 +69,14 @@ class AffineSearch(Search):
         dense = 0 if self._dense is None else self._dense.nbytes
         return int(self._matrix.data.nbytes + self._matrix.indices.nbytes + dense)
 
-    def over(self, families: Sequence[Family]) -> Self:
+    def on_families(self, families: Sequence[Family]) -> Self:
         other = copy.copy(self)
         other.families = tuple(families[number] for number in self.numbers)
-        other._lay_limits([_affine(family) for family in other.families])
+        other._set_limits([_affine(family) for family in other.families])
         return other
 
     def beginning(self) -> tuple[IntArray, FloatArray]:
-        """Every row at the middle of the body: the nominal problem."""
+        """Every row at the centre of the set: the nominal problem."""
         count = len(self.families)
         return np.arange(count), np.tile(self.body.centre, (count, 1))
 
@@ -101,7 +101,7 @@ class AffineSearch(Search):
         weights = sparse.csr_array((vectors.ravel(), places, np.arange(count + 1) * size), shape=shape)
         return (weights @ self._matrix).toarray()
 
-    def worst(self, x: FloatArray) -> Found:
+    def worst(self, x: FloatArray) -> Violations:
         activity = (self._matrix @ x[self.columns]).reshape(len(self.families), -1)
         members = np.concatenate([rows for _, rows, _ in self._sides])
         overrun = np.concatenate([sign * (activity[rows] - limit[rows]) for sign, rows, limit in self._sides])
@@ -111,11 +111,11 @@ class AffineSearch(Search):
         excess = overrun[:, 0] + (overrun[:, 1:] * points).sum(axis=1)
         order = np.argsort(-excess, kind="stable")
         members, points, excess = members[order], points[order], excess[order]
-        # Rows with room need no measure for their violation.
+        # Rows with slack need no measure for their violation.
         scale, overrun_rows = np.ones(len(excess)), int(np.searchsorted(-excess, 0.0))
         if overrun_rows:
             scale[:overrun_rows] = self.rows(members[:overrun_rows], points[:overrun_rows]).scale(x)
-        return Found(points, excess, scale, 0.0, members)
+        return Violations(points, excess, scale, 0.0, members)
 
 
 def _affine(family: Family) -> AffineRows:

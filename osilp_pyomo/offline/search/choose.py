@@ -1,4 +1,4 @@
-"""Which search looks at which families."""
+"""Which separation oracle (search) serves which families."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osilp_pyomo.offline.search.sets import BodySearch
 
 
 def searches_for(families: Sequence[Family]) -> list[Search]:
-    """Searches over the whole index of each family; affine rows over one body share theirs."""
+    """Separation oracles over the whole index of each family; affine rows over one uncertainty set share theirs."""
     searches: list[Search] = []
     by_body: dict[int, list[int]] = {}
     for number, family in enumerate(families):

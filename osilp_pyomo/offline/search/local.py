@@ -1,4 +1,4 @@
-"""Local search: from points of a scan to the local maxima of a function on a domain."""
+"""Local search, the second half of the separation oracle: from points of a scan to local maxima on a domain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def polish(
     step: float,
     flat: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Climb from every start to a local maximum within the domain; all starts advance together.
+    """Local search from every start for a maximum within the domain; all starts advance together.
 
     Parameters
     ----------

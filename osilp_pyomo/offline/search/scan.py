@@ -1,4 +1,4 @@
-"""Where is a row violated most? Searches over a finite set of points and over the continuum.
+"""Separation oracles over a finite set of points and over the continuum: where is a row violated most?
 
 A search is made once for a family and asked again for every candidate x. Over the continuum it
 evaluates the row on a fixed scan, takes every local maximum of the scan that could be one of the
@@ -30,7 +30,7 @@ from osilp_pyomo.offline.search.local import polish, sweep
 # The scan's matrix is kept when it is at most this large (bytes): a scan is then one product, some
 # ten times faster than evaluating the coefficients again.
 CACHE_BYTES = 2**28
-# How often a scan may be updated before it is made anew, lest rounding adds up.
+# How often a scan may be updated before it is computed again, lest rounding adds up.
 _UPDATES = 20
 # Local maxima polished together at most: as many as there may be binding points on an interval, fewer in several
 # dimensions, and few where each point is a call of the user's rule.
@@ -43,7 +43,7 @@ _NEIGHBOURS = {2: 8, 3: 14, 4: 18, 5: 24}
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Violations:
     """Local maximizers of the excess, the worst first.
 
     ``scale`` is what each is to be measured by, ``typical`` the size of the row at most points; ``members`` tells
@@ -58,11 +58,11 @@ class Found:
 
     @property
     def worst(self) -> float:
-        """Largest excess found; negative where the row has room everywhere."""
+        """Largest excess found; negative where the row has slack everywhere."""
         return float(self.excess[0])
 
     @property
-    def blatant(self) -> float:
+    def relative_to_typical(self) -> float:
         """Largest excess relative to the size of the row at its point and at most others."""
         return float(np.max(self.excess / np.maximum(self.scale, self.typical)))
 
@@ -73,28 +73,28 @@ class Found:
 
 
 class Search(ABC):
-    """Finds the points at which families are violated by x.
+    """A separation oracle: finds the points at which x violates the rows of families.
 
     Attributes
     ----------
     families : tuple of Family
-        One, or several that are looked at together.
+        One, or several that are separated together.
     numbers : array of int
         Their numbers in the problem.
-    whole : bool
+    covers_continuum : bool
         Whether it stands for the whole index, so that rows may be added anywhere in it.
     separation : str
-        How it looks: "search" finds what a scan can see, everything else is proved.
+        How it separates: "search" finds what a scan can see, everything else is proved.
     """
 
     families: tuple[Family, ...]
     numbers: IntArray
-    whole: bool = True
+    covers_continuum: bool = True
     separation: str = "search"
 
     @abstractmethod
-    def worst(self, x: FloatArray) -> Found:
-        """Look for violated points."""
+    def worst(self, x: FloatArray) -> Violations:
+        """The points that x violates, the worst first."""
 
     @abstractmethod
     def rows(self, members: IntArray, points: FloatArray) -> RowBlock:
@@ -106,14 +106,14 @@ class Search(ABC):
 
     @abstractmethod
     def examples(self, most: int) -> tuple[IntArray, RowBlock]:
-        """Families, by place, and rows of them, at most so many a family, that show how large they are."""
+        """Families, by place, and rows of them, at most so many per family, that show how large they are."""
 
     @abstractmethod
-    def over(self, families: Sequence[Family]) -> Self:
-        """The same search over other families of the problem, with the same coefficients and other limits."""
+    def on_families(self, families: Sequence[Family]) -> Self:
+        """A search like this one for other families of the problem, with these coefficients and other limits."""
 
     def learn(self, member: int, points: FloatArray) -> bool:
-        """Look at these points of a family as well from now on; False for a search that misses nothing."""
+        """Evaluate these points of a family as well from now on; False for a search that misses nothing."""
         return False
 
     def distinct(self, points: FloatArray) -> IntArray:
@@ -127,7 +127,7 @@ class Search(ABC):
 
 
 class ScanSearch(Search):
-    """Looks at one family on a fixed scan."""
+    """Separation oracle that evaluates one family on a fixed scan."""
 
     def __init__(self, family: Family, points: FloatArray, number: int = 0) -> None:
         self.families = (family,)
@@ -147,7 +147,7 @@ class ScanSearch(Search):
         self._last: tuple[FloatArray, FloatArray, int] | None = None
         self._cacheable = points.shape[0] * len(self.family.rows.columns) * 8 <= CACHE_BYTES
 
-    def over(self, families: Sequence[Family]) -> Self:
+    def on_families(self, families: Sequence[Family]) -> Self:
         other = copy.copy(self)
         other.families = (families[int(self.numbers[0])],)
         other._last = None
@@ -195,17 +195,17 @@ class ScanSearch(Search):
         self._last = x.copy(), activity, updates
         return activity
 
-    def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Found:
+    def _found(self, points: FloatArray, excess: FloatArray, typical: float, x: FloatArray) -> Violations:
         scale = np.maximum(self.family.used_by(x).scale(points, x), SCALE_FLOOR * typical)
-        return Found(points, excess, scale, typical, np.zeros(len(points), dtype=np.int64))
+        return Violations(points, excess, scale, typical, np.zeros(len(points), dtype=np.int64))
 
 
 class FiniteSearch(ScanSearch):
-    """Over the points of a grid, and no others."""
+    """Separation over the points of a grid, and no others."""
 
-    whole = False
+    covers_continuum = False
 
-    def worst(self, x: FloatArray) -> Found:
+    def worst(self, x: FloatArray) -> Violations:
         excess, typical = self._scan(x)
         # Points of a grid are not polished, so that there is no need to spare them.
         peaks = local_maxima(excess, self.neighbours)[: CANDIDATES["interval"]]
@@ -213,7 +213,7 @@ class FiniteSearch(ScanSearch):
 
 
 class ContinuumSearch(ScanSearch):
-    """Over every point of the domain."""
+    """Separation over every point of the domain, by a scan and local search from its peaks."""
 
     def __init__(self, family: Family, number: int = 0) -> None:
         columns = len(family.rows.columns) if family.route == "traced" else _INTERVAL_BUDGET
@@ -230,7 +230,8 @@ class ContinuumSearch(ScanSearch):
         self._lay(np.concatenate([self.points, points]))
         return True
 
-    def worst(self, x: FloatArray) -> Found:
+    def worst(self, x: FloatArray) -> Violations:
+        """Scan the excess, and polish the peaks that are highest or may rise most to local maxima."""
         excess, typical = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)
         # Between scan points a smooth row rises above its peak by less than it falls to the neighbours.

@@ -1,9 +1,9 @@
-"""Rows that are not affine in an uncertain vector, looked at over its body.
+"""Separation oracle for rows that are not affine in an uncertain vector.
 
-Scenarios are enumerated. Over a convex body the best points of a scan are climbed from (SLSQP). Where the row is
+Scenarios are enumerated. Over a convex set local search (SLSQP) starts from the best points of a scan. Where the row is
 concave in the vector at the x in question, the point reached is the worst there is; the gradient there proves by how
 little it can be missed (the gap of Frank and Wolfe: no tangent plane of a concave function lies below it). Everywhere
-else the search sees what scan and climbs can see, and says so.
+else the oracle finds what scan and local search can find, and says so.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from scipy.optimize import lsq_linear
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ScenarioBody
 from osilp_pyomo.index.extended_form import Lift
-from osilp_pyomo.index.lp_sets import climb
+from osilp_pyomo.index.lp_sets import local_maximum
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.search.local import polish, sweep
-from osilp_pyomo.offline.search.scan import Found, ScanSearch, apart, local_maxima, scan_points
+from osilp_pyomo.offline.search.scan import ScanSearch, Violations, apart, local_maxima, scan_points
 
-# Points of a scan, and how many of its maxima are climbed from where nothing is known of the row.
+# Points of a scan, and from how many of its maxima local search starts where nothing is known of the row.
 _SCANNED, _CLIMBED, _POLISHED = 2048, 8, 32
 # Dimensions in which a box is scanned by a grid.
 _GRIDDED = 4
@@ -30,14 +30,14 @@ _GRIDDED = 4
 _PROVED = 1e-7
 # Curvature over the whole set that is rounding, relative to the size of the row.
 _BENT = 1e-9
-# Steps of differences, in widths of the body.
+# Steps of differences, in widths of the set.
 _STEP = 1e-6
-# How often a climb that did not reach a proved maximum is begun again.
+# How often a local search that did not reach a proved maximum is restarted.
 _AGAIN = 3
 
 
 class BodySearch(ScanSearch):
-    """Over every vector of a body, for one family."""
+    """Separation over every vector of an uncertainty set, for one family."""
 
     def __init__(self, family: Family, number: int = 0) -> None:
         body = family.domain.body
@@ -53,7 +53,7 @@ class BodySearch(ScanSearch):
             self.separation = "enumeration"
 
     def _scanned(self) -> FloatArray:
-        """All scenarios; of a box in few dimensions a grid with its edges; of other bodies points spread over them."""
+        """All scenarios; of a box in few dimensions a grid with its edges; of other sets points spread over them."""
         if isinstance(self.body, ScenarioBody):
             return self.body.scenarios
         if isinstance(self.body, BoxBody) and self.body.dimension <= _GRIDDED:
@@ -66,7 +66,7 @@ class BodySearch(ScanSearch):
         self._lay(np.concatenate([self.points, points]))
         return True
 
-    def worst(self, x: FloatArray) -> Found:
+    def worst(self, x: FloatArray) -> Violations:
         excess, typical = self._scan(x)
         peaks = local_maxima(excess, self.neighbours)
         if self._scenarios or not self.body.convex:
@@ -98,7 +98,7 @@ class BodySearch(ScanSearch):
     def _polished(
         self, function: Callable[[FloatArray], FloatArray], peaks: IntArray, excess: FloatArray, scale: float
     ) -> FloatArray:
-        """Maxima on a box by the climb of ordinary boxes, which meets kinks and edges."""
+        """Maxima on a box by the local search of ordinary boxes, which meets kinks and edges."""
         starts, values = self.points[peaks[:_POLISHED]], excess[peaks[:_POLISHED]]
         if self.body.dimension >= 3:
             swept, swept_values = sweep(function, self._box, starts, values)
@@ -134,11 +134,11 @@ class BodySearch(ScanSearch):
     def _climb(
         self, function: Callable[[FloatArray], FloatArray], start: FloatArray, concave: bool, scale: float
     ) -> tuple[FloatArray, float]:
-        """A local maximum over the body from a start, and what a concave function could still gain."""
+        """A local maximum over the set from a start, and what a concave function could still gain."""
         lift = self.body.lift()
         best, gap = start, np.inf
         for _ in range(_AGAIN if concave else 1):
-            z = climb(
+            z = local_maximum(
                 lift,
                 lambda at: float(function(lift.points(at[None]))[0]),
                 lambda at: self._gradient(function, lift.points(at[None])[0]) @ lift.matrix,
@@ -154,14 +154,14 @@ class BodySearch(ScanSearch):
             gap = float(gradient @ (farthest - best))
             if gap <= _PROVED * scale:
                 break
-            # A step towards the farthest point of the tangent plane, for the next climb to begin at.
+            # A step towards the farthest point of the tangent plane, at which the next local search starts.
             shares = np.linspace(0, 1, 33)[:, None]
             line = best + shares * (farthest - best)
             best = line[int(np.argmax(function(line)))]
         return best, gap
 
     def _inside(self, point: FloatArray, member: FloatArray) -> FloatArray:
-        """A point, or one on the way to it from a member of the body where rounding left it outside."""
+        """A point, or one on the way to it from a member of the set where rounding left it outside."""
         share = 1.0
         while not self.body.contains(point[None])[0] and share > 1e-12:
             point = member + (1 - share * 1e-9) * (point - member) if share == 1.0 else (point + member) / 2
@@ -170,7 +170,7 @@ class BodySearch(ScanSearch):
 
 
 def _coordinates(lift: Lift, point: FloatArray) -> FloatArray:
-    """Coordinates of a point of a body, as far as its bounds allow."""
+    """Coordinates of a point of a convex set, as far as its bounds allow."""
     if lift.coordinates == len(point) and np.array_equal(lift.matrix, np.eye(len(point))):
         return np.clip(point - lift.offset, lift.lower, lift.upper)
     if not lift.coordinates:

@@ -1,7 +1,7 @@
 """The projected optimum of arrivals that come in chunks: the columns pass by, and never stand in memory together.
 
 One sweep over the data projects every chunk into a block of columns on disk. The wide LP needs a sample and a few
-passes over the blocks (``wide_lp.py``). A last sweep over the data looks at the decisions with code that did not
+passes over the blocks (``lp/wide.py``). A last sweep over the data looks at the decisions with code that did not
 compute them, and writes them where they are wanted. Each sweep is a map over chunks and a sum: here, in processes or on
 a cluster.
 """
@@ -27,7 +27,7 @@ from osilp_pyomo.errors import DataError, OptionError, SolverError
 from osilp_pyomo.lp.columns import Threshold, decisions
 from osilp_pyomo.lp.wide import WideAnswer, solve_wide
 from osilp_pyomo.offline.assemble import make_result
-from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points, look_from
+from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_from_values, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
 from osilp_pyomo.offline.methods import Point, Solved
 from osilp_pyomo.offline.results import FEASIBLE, Result
@@ -335,7 +335,7 @@ class _Settling:
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:
         points = self.points[number]
         limits = family.limits.limits(points)
-        return look_from(family.name, family.domain, points, self.activity[number], self.size[number], *limits)
+        return audit_from_values(family.name, family.domain, points, self.activity[number], self.size[number], *limits)
 
     def _ordinary(self) -> float:
         """Largest violation of an ordinary row, as a share of its limit."""

@@ -1,4 +1,4 @@
-"""The stage loop of smooth stages with one decision: as in ``kernels.py``, with Newton in place of a threshold.
+"""The stage loop of smooth stages with one decision: as in ``linear.py``, with Newton in place of a threshold.
 
 The loop is made for the formulas of one program. In plain Python it serves single steps; for long replays it is
 compiled by numba, which takes a few seconds once.

@@ -19,7 +19,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.bases import Functionals
-from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, lay_bases, lay_grids
+from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, place_bases, place_grids
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import GridPoints, Points, tensor_points
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView, joined
@@ -527,8 +527,8 @@ def lay_out(template: StageTemplate, grid: Any, basis: Any) -> Evaluator:
     """Lay grids and test functions on a template's rows: one value for all, or {component: value}."""
     names = [FamilyName(family.name, family.component) for family in template.families]
     domains = [family.domain for family in template.families]
-    grids = lay_grids(names, domains, grid)
-    functionals = lay_bases(names, grids, basis)
+    grids = place_grids(names, domains, grid)
+    functionals = place_bases(names, grids, basis)
     extra = [
         np.empty((0, domain.dimension))
         if each is not None and isinstance(as_grid(each), Points)

@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "option_tables",
+    "room_tables",
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5", "sg_execution_times.rst"]
 html_theme = "furo"
@@ -58,6 +59,11 @@ numpydoc_xref_aliases = {
     "Set": "pyomo.core.base.set.Set",
     "OnlineProgram": "osilp_pyomo.OnlineProgram",
     "Policy": "osilp_pyomo.Policy",
+    "Controller": "osilp_pyomo.Controller",
+    "Decision": "osilp_pyomo.Decision",
+    "Run": "osilp_pyomo.Run",
+    "Regret": "osilp_pyomo.Regret",
+    "Price": "osilp_pyomo.Price",
     "Result": "osilp_pyomo.Result",
     "Study": "osilp_pyomo.Study",
     "Chunks": "osilp_pyomo.Chunks",
@@ -71,11 +77,11 @@ import pandas as pd
 import pyomo.environ as pyo
 from osilp_pyomo import *
 from osilp_pyomo.displays import *
-from osilp_pyomo.domains import Domain
 from osilp_pyomo.dro import *
 from osilp_pyomo.errors import *
+from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.offline.prices import AtomicPrice
 from osilp_pyomo.plugins import *
-from osilp_pyomo.prices import AtomicPrice
 from osilp_pyomo.scenario import *
 from osilp_pyomo.testing import *
 """

@@ -76,47 +76,57 @@ def comparison(folder: Path) -> None:
     study.plot("violation").savefig(folder / "comparison.png", **OPTIONS)
 
 
-# Boxes of the flow: text, column, row; arrows between them by number, with the files that do the step.
+# The flow: boxes are values (text, x, y), zones the rooms that hold them (name, left, right, low, high, colour), arrows
+# steps between boxes, with the files that do them (from, to, label, its place and alignment).
 BOXES = [
-    ("Pyomo model\nSemiInfiniteConstraint,\nProfile, Var, Param", 0, 0.5),
-    ("SemiInfiniteLP\nfrozen, labelled arrays", 1, 1),
-    ("Solved\npoint, duals, bound", 2, 1),
-    ("Result\nvalues, price, bracket,\naudit", 3, 1),
-    ("OnlineProgram\ntemplate, test functions,\nno Pyomo", 1, 0),
-    ("Controller, Run\ndecisions, price,\nviolation", 2, 0),
-    ("Study\nframes, pictures, page", 3, 0),
+    ("Pyomo model\nSemiInfiniteConstraint,\nProfile, Var, Param", 0.85, 2.75),
+    ("SemiInfiniteLP\nrows as functions\nof the index", 4.1, 3.75),
+    ("Solved\nx, duals, bound,\naudit", 6.55, 3.75),
+    ("Result\nvalues, price,\nbracket", 9.05, 3.75),
+    ("OnlineProgram\ntemplate, evaluator,\nstage solver", 4.1, 1.75),
+    ("Controller\nDecision, Run", 6.55, 1.75),
+    ("Study\nframes, pictures,\npage", 9.05, 1.75),
+]
+ZONES = [
+    ("model", 2.0, 2.95, 1.15, 4.6, "#E69F00"),
+    ("offline", 3.15, 9.95, 3.05, 4.6, "#0072B2"),
+    ("online", 3.15, 7.5, 1.15, 2.55, "#009E73"),
+    ("studies", 8.15, 9.95, 1.15, 2.55, "#CC79A7"),
+    ("index: points, sets, test functions, formulas", 3.15, 9.95, 0.55, 0.95, "0.5"),
+    ("lp: finite LPs and HiGHS", 3.15, 9.95, 0.05, 0.45, "0.5"),
 ]
 ARROWS = [
-    (0, 1, "tracing"),
-    (1, 2, "exchange,\nprojection, highs"),
-    (2, 3, "audit,\nassembly"),
-    (0, 4, "stages,\ntemplates"),
-    (4, 5, "stage_loop,\nkernels"),
-    (5, 6, "trials,\nmeasures"),
-    (4, 1, "stage_lp"),
-    (3, 6, "benchmark"),
+    (0, 1, "trace.py", (2.475, 3.5), "center"),
+    (0, 4, "stages.py", (2.475, 2.0), "center"),
+    (1, 2, "methods.py\nsearch/", (5.35, 4.12), "center"),
+    (2, 3, "assemble.py", (7.83, 3.98), "center"),
+    (4, 5, "loop.py\nkernels/", (5.42, 2.1), "center"),
+    (5, 6, "trial.py", (7.83, 1.92), "center"),
+    (4, 1, "hindsight/", (4.2, 2.8), "left"),
+    (3, 6, "what a run is measured by", (8.95, 2.8), "right"),
 ]
 
 
 def flow(folder: Path) -> None:
-    """The architecture page's picture: values as boxes, the files that turn one into the next on the arrows."""
-    figure, ax = plt.subplots(figsize=(10.5, 4.2), layout="constrained")
-    ax.axhspan(-0.42, 1.42, xmin=0.0, xmax=0.235, color="#E69F00", alpha=0.12, linewidth=0)
-    ax.text(0, 1.33, "Pyomo ends here", ha="center", fontsize=9, color="0.35")
-    for text, column, row in BOXES:
-        box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": "#0072B2", "linewidth": 1.3}
-        ax.text(column, row, text, ha="center", va="center", fontsize=9.5, bbox=box)
-    for start, end, label in ARROWS:
-        (_, x0, y0), (_, x1, y1) = BOXES[start], BOXES[end]
-        across = x0 != x1
-        tail = (x0 + 0.37, y0) if across else (x0, y0 + 0.2 * np.sign(y1 - y0))
-        head = (x1 - 0.37, y1) if across else (x1, y1 - 0.2 * np.sign(y1 - y0))
-        ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": "0.3", "shrinkA": 0, "shrinkB": 0})
-        middle = ((tail[0] + head[0]) / 2, (tail[1] + head[1]) / 2)
-        shift = (0, 0.13 if y0 == y1 else 0.16 * np.sign(y1 - y0)) if across else (0.03, 0)
-        align = {"ha": "center", "va": "center"} if across else {"ha": "left", "va": "center"}
-        ax.text(middle[0] + shift[0], middle[1] + shift[1], label, fontsize=8, style="italic", color="0.25", **align)
-    ax.set(xlim=(-0.55, 3.5), ylim=(-0.42, 1.42))
+    """The architecture page's picture: values as boxes in their rooms, the files that do a step on its arrow."""
+    figure, ax = plt.subplots(figsize=(10.5, 4.9), layout="constrained")
+    for name, left, right, low, high, colour in ZONES:
+        ax.add_patch(plt.Rectangle((left, low), right - left, high - low, facecolor=colour, alpha=0.12, linewidth=0))
+        middle = high - low < 1
+        place = ((left + right) / 2, (low + high) / 2) if middle else (left + 0.08, high - 0.17)
+        align = {"ha": "center" if middle else "left", "va": "center"}
+        ax.text(*place, name, fontsize=9.5 if middle else 10.5, fontweight="bold", color="0.25", **align)
+    drawn = []
+    for text, x, y in BOXES:
+        box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": "0.3", "linewidth": 1.1}
+        drawn.append(ax.text(x, y, text, ha="center", va="center", fontsize=9.5, bbox=box, zorder=3))
+    for start, end, label, place, align in ARROWS:
+        style = {"arrowstyle": "-|>", "color": "0.3", "shrinkA": 3, "shrinkB": 3}
+        ends = {"patchA": drawn[start].get_bbox_patch(), "patchB": drawn[end].get_bbox_patch()}
+        ax.annotate("", BOXES[end][1:], BOXES[start][1:], arrowprops=style | ends, zorder=2)
+        ax.text(*place, label, fontsize=8.5, style="italic", color="0.2", zorder=4, ha=align, va="center")
+    ax.text(0.85, 4.43, "written by the user", ha="center", va="center", fontsize=9.5, color="0.35")
+    ax.set(xlim=(-0.1, 10.05), ylim=(0, 4.65))
     ax.set_axis_off()
     figure.savefig(folder / "flow.png", **OPTIONS)
 

@@ -67,12 +67,11 @@ def _table(rows: list[tuple[str, str, str]]) -> list[str]:
     if not rows:
         return ["No options."]
     head = ["| option | default | meaning |", "|---|---|---|"]
-    return head + [
-        f"| `{name}` | {f'`{default}`' if default else ''} | {_cell(text)} |" for name, default, text in rows
-    ]
+    return head + [f"| `{name}` | {f'`{default}`' if default else ''} | {cell(text)} |" for name, default, text in rows]
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A docstring's text as Markdown that fits into a cell of a table."""
     plain = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text)
     return plain.replace("|", r"\|").replace("``", "`").replace("\n", " ")
 
@@ -117,18 +116,21 @@ def command_page() -> str:
                     "{" + ",".join(action.choices) + "}" if action.choices else action.dest.upper()
                 )
                 shown += f" {value}"
-            lines.append(f"| `{shown}` | {_cell(action.help or '')} |")
+            lines.append(f"| `{shown}` | {cell(action.help or '')} |")
     return "\n".join(lines) + "\n"
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a page; one that is as it was keeps its time, so that nothing is built again."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
 
 
 def _write(app: Any) -> None:
     folder = Path(app.srcdir) / "reference" / "generated"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("options.md", options_page()), ("command-line.md", command_page())):
-        page = folder / name
-        # A page that is as it was keeps its time, so that nothing is built again.
-        if not page.exists() or page.read_text() != text:
-            page.write_text(text)
+    write_page(folder / "options.md", options_page())
+    write_page(folder / "command-line.md", command_page())
 
 
 def setup(app: Any) -> dict[str, bool]:

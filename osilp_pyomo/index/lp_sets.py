@@ -36,17 +36,13 @@ class LinearOracle:
         self._lift = lift
         self._model = HighsModel(
             FiniteLP(
-                True,
-                np.zeros(lift.coordinates),
-                0.0,
-                lift.lower,
-                lift.upper,
-                np.zeros(lift.coordinates, dtype=bool),
-                sparse.csr_array(lift.rows),
-                lift.row_lower,
-                lift.row_upper,
-                [],
-                [],
+                maximize=True,
+                cost=np.zeros(lift.coordinates),
+                column_lower=lift.lower,
+                column_upper=lift.upper,
+                matrix=sparse.csr_array(lift.rows),
+                row_lower=lift.row_lower,
+                row_upper=lift.row_upper,
             )
         )
 

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FiniteLP:
-    """Optimize ``cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and column bounds."""
+    """Optimize ``cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and column bounds.
+
+    Names are there for whoever speaks to the user; an LP within another needs none.
+    """
 
     maximize: bool
     cost: FloatArray
-    offset: float
     column_lower: FloatArray
     column_upper: FloatArray
-    integer: NDArray[np.bool_]
     matrix: Any  # scipy.sparse.csr_array (rows, columns)
     row_lower: FloatArray
     row_upper: FloatArray
-    column_names: Sequence[str]
-    row_names: Sequence[str]
+    offset: float = 0.0
+    integer: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))  # none, if not given
+    column_names: Sequence[str] = ()
+    row_names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.integer) < self.columns:
+            object.__setattr__(self, "integer", np.zeros(self.columns, dtype=bool))
 
     @property
     def columns(self) -> int:

@@ -298,10 +298,14 @@ def solve_whole(
         kept = np.where(np.isfinite(floor), budget >= 0, budget == 0).all()
         return ("optimal", ColumnAnswer(np.zeros(rows), np.empty(0))) if kept else ("infeasible", None)
     lp = FiniteLP(
-        True, columns.values, 0.0, columns.lower, columns.upper, np.zeros(count, dtype=bool),
-        sparse.csr_array(columns.matrix.T), np.where(np.isfinite(floor), -np.inf, budget), budget,
-        [""] * count, [""] * rows,
-    )  # fmt: skip
+        maximize=True,
+        cost=columns.values,
+        column_lower=columns.lower,
+        column_upper=columns.upper,
+        matrix=sparse.csr_array(columns.matrix.T),
+        row_lower=np.where(np.isfinite(floor), -np.inf, budget),
+        row_upper=budget,
+    )
     units = _units(columns)
     # HiGHS' tolerances are absolute: values of any size are measured by the largest of them.
     dearest = float(np.abs(columns.values * units).max(initial=0.0))

@@ -235,17 +235,17 @@ def _core_lp(
     )
     bounds = [_bounds(variable) for variable in variables]
     return FiniteLP(
-        objective is not None and objective.sense == pyo.maximize,
-        coefficients,
-        float(offset),
-        np.array([low for low, _ in bounds]),
-        np.array([high for _, high in bounds]),
-        np.array([not variable.is_continuous() for variable in variables], dtype=bool),
-        matrix,
-        np.array(lower, dtype=float),
-        np.array(upper, dtype=float),
-        Names(variables),
-        Names(constraints),
+        maximize=objective is not None and objective.sense == pyo.maximize,
+        cost=coefficients,
+        offset=float(offset),
+        column_lower=np.array([low for low, _ in bounds]),
+        column_upper=np.array([high for _, high in bounds]),
+        integer=np.array([not variable.is_continuous() for variable in variables], dtype=bool),
+        matrix=matrix,
+        row_lower=np.array(lower, dtype=float),
+        row_upper=np.array(upper, dtype=float),
+        column_names=Names(variables),
+        row_names=Names(constraints),
     )
 
 

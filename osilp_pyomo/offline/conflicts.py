@@ -143,17 +143,13 @@ def _weights(
     relaxed = sparse.csr_array(sparse.hstack([sides, -size[np.concatenate([above, below])][:, None]]))
     columns = core.columns
     lp = FiniteLP(
-        False,
-        np.append(np.zeros(columns), 1.0),
-        0.0,
-        np.append(core.column_lower, 0.0),
-        np.append(core.column_upper, np.inf),
-        np.zeros(columns + 1, dtype=bool),
-        relaxed,
-        np.full(len(limits), -np.inf),
-        limits,
-        [],
-        [],
+        maximize=False,
+        cost=np.append(np.zeros(columns), 1.0),
+        column_lower=np.append(core.column_lower, 0.0),
+        column_upper=np.append(core.column_upper, np.inf),
+        matrix=relaxed,
+        row_lower=np.full(len(limits), -np.inf),
+        row_upper=limits,
     )
     model = HighsModel(lp, scaling.with_column(), keep_tiny=True)
     if time_limit is not None:

@@ -103,17 +103,15 @@ class _Builder:
         columns = np.concatenate([own.col, *(columns for _, _, columns in self.entries)])
         extra = self.columns - core.columns
         return FiniteLP(
-            core.maximize,
-            np.concatenate([core.cost, np.zeros(extra)]),
-            core.offset,
-            np.concatenate(self.lower),
-            np.concatenate(self.upper),
-            np.concatenate([core.integer, np.zeros(extra, dtype=bool)]),
-            sparse.csr_array((data, (rows, columns)), shape=(self.rows, self.columns)),
-            np.concatenate(self.row_lower),
-            np.concatenate(self.row_upper),
-            [],
-            [],
+            maximize=core.maximize,
+            cost=np.concatenate([core.cost, np.zeros(extra)]),
+            offset=core.offset,
+            column_lower=np.concatenate(self.lower),
+            column_upper=np.concatenate(self.upper),
+            integer=np.concatenate([core.integer, np.zeros(extra, dtype=bool)]),
+            matrix=sparse.csr_array((data, (rows, columns)), shape=(self.rows, self.columns)),
+            row_lower=np.concatenate(self.row_lower),
+            row_upper=np.concatenate(self.row_upper),
         )
 
 

@@ -110,17 +110,13 @@ def _with_slack(core: FiniteLP, x: FloatArray) -> FiniteLP:
     lower, upper = core.column_lower.copy(), core.column_upper.copy()
     lower[core.integer] = upper[core.integer] = x[core.integer]
     return FiniteLP(
-        True,
-        np.append(np.zeros(core.columns), 1.0),
-        0.0,
-        np.append(lower, -np.inf),
-        np.append(upper, 1.0),
-        np.zeros(core.columns + 1, dtype=bool),
-        sparse.csr_array(sparse.hstack([core.matrix, sparse.csr_array((len(core.row_lower), 1))])),
-        core.row_lower,
-        core.row_upper,
-        [],
-        [],
+        maximize=True,
+        cost=np.append(np.zeros(core.columns), 1.0),
+        column_lower=np.append(lower, -np.inf),
+        column_upper=np.append(upper, 1.0),
+        matrix=sparse.csr_array(sparse.hstack([core.matrix, sparse.csr_array((len(core.row_lower), 1))])),
+        row_lower=core.row_lower,
+        row_upper=core.row_upper,
     )
 
 

@@ -7,19 +7,25 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo._options import AUTO, HIGHS
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.highs import HighsModel, LPSolution
+from osilp_pyomo.lp.row_generation import add_violated
 from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
 from osilp_pyomo.offline.search.scan import peaks_of
 from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
 from osilp_pyomo.online.history import History
-from osilp_pyomo.online.stages.batch import POINTWISE
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
+
+# Points that join the rows of an exact sample LP in one round, and rounds.
+_ROWS_PER_ROUND, _ROUNDS = 40, 60
+# A violation, relative to the budget, that counts as none.
+_TOLERANCE = 1e-7
 
 
 def resolve_sample(
@@ -83,7 +89,7 @@ def _concave(
 def _with_own_rows(
     evaluator: Evaluator, history: History, budget: FloatArray, floor: FloatArray, view: str
 ) -> tuple[FloatArray, None] | None:
-    """The same for stages with rows of their own: one LP of all of them; rows of grid points by exchange."""
+    """The dual of linear stages with rows of their own: one LP of all of them, rows of grid points as needed."""
     template = evaluator.template
     times = history.multiplicity
     usage = history.use
@@ -101,40 +107,43 @@ def _with_own_rows(
     )
     equality = np.tile([row.equality for row in template.own_rows], count)
     core = FiniteLP(
-        True, history["rewards"].ravel(), 0.0, history["lower"].ravel() * stretched,
-        history["upper"].ravel() * stretched, np.zeros(count * width, dtype=bool), block,
-        np.where(equality, limits.ravel(), -np.inf), limits.ravel(),
-        [""] * (count * width), [""] * (count * rows),
-    )  # fmt: skip
+        maximize=True,
+        cost=history["rewards"].ravel(),
+        column_lower=history["lower"].ravel() * stretched,
+        column_upper=history["upper"].ravel() * stretched,
+        matrix=block,
+        row_lower=np.where(equality, limits.ravel(), -np.inf),
+        row_upper=limits.ravel(),
+    )
     model = HighsModel(core)
-    all_columns = np.arange(count * width)
-    waiting = np.ones(resources, dtype=bool)
-    chosen = np.arange(resources) if view != POINTWISE else np.flatnonzero(~np.isfinite(floor))
-    numbers_of: list[int] = []
-    scale = np.maximum(np.abs(budget), np.median(np.abs(budget))) + 1e-300
-    for _ in range(60):
-        if len(chosen):
-            low = np.where(np.isfinite(floor[chosen]), -np.inf, budget[chosen])
-            model.add_rows(all_columns, columns[:, chosen].T, low, budget[chosen])
-            numbers_of += chosen.tolist()
-            waiting[chosen] = False
+    known: list[int] = []
+
+    def solve(wanted: BoolArray) -> LPSolution | None:
+        new = np.setdiff1d(np.flatnonzero(wanted), known)
+        if len(new):
+            low = np.where(np.isfinite(floor[new]), -np.inf, budget[new])
+            model.add_rows(np.arange(count * width), columns[:, new].T, low, budget[new])
+            known.extend(new.tolist())
         found = model.solve()
-        if found.x is None or found.row_duals is None:
-            return None
-        excess = np.where(waiting, (found.x @ columns - budget) / scale, 0.0)
-        chosen = peaks_of(excess, 1e-7)[:40]
-        if not len(chosen):
-            break
+        return None if found.x is None or found.row_duals is None else found
+
+    def excess(found: LPSolution) -> FloatArray:
+        assert found.x is not None
+        return (found.x @ columns - budget) / scale
+
+    start = np.full(resources, view == PROJECTED) | ~np.isfinite(floor)
+    scale = np.maximum(np.abs(budget), np.median(np.abs(budget))) + 1e-300
+    found = add_violated(solve(start), start, solve, excess, _peaks, _ROUNDS)
+    if found is None or found.row_duals is None:
+        return None
     dual = np.zeros(resources)
-    assert found.row_duals is not None
-    dual[numbers_of] = found.row_duals[count * rows :]
+    dual[known] = found.row_duals[count * rows :]
     return np.maximum(dual, floor), None
 
 
-# Points that join the rows of an exact sample LP in one round, and rounds.
-_ROWS_A_ROUND, _ROUNDS = 40, 60
-# A violation, relative to the budget, that counts as none.
-_TOLERANCE = 1e-7
+def _peaks(excess: FloatArray) -> IntArray:
+    """Rows that join in one round: peaks of the excess along the grid."""
+    return peaks_of(excess, _TOLERANCE)[:_ROWS_PER_ROUND]
 
 
 def solve_sample(
@@ -154,7 +163,7 @@ def solve_sample(
 def solve_exact_sample(
     columns: DenseColumns, budget: FloatArray, floor: FloatArray, dual: FloatArray, solver: str
 ) -> ColumnAnswer | None:
-    """The same with a row for every grid point; those that are violated join the LP (an exchange)."""
+    """The answer of :func:`solve_sample` with a row for every grid point, by row generation."""
     points = columns.matrix
     rows = (dual != 0) | ~np.isfinite(floor)
     # Where use is negative the bound of a column may hold nothing; one point is as good a start as any.
@@ -162,19 +171,15 @@ def solve_exact_sample(
         rows[int(np.argmin(budget))] = True
     scale = np.maximum(np.abs(budget), np.median(np.abs(budget)))
     scale = np.where(scale > 0, scale, 1.0)
-    answer = None
-    for _ in range(_ROUNDS):
+
+    def solve(rows: BoolArray) -> ColumnAnswer | None:
+        nonlocal dual
         some = replace(columns, matrix=np.ascontiguousarray(points[:, rows]))
         found = solve_sample(some, budget[rows], floor[rows], dual[rows], solver)
         if found is None:
             return None
         dual = np.zeros(len(budget))
         dual[rows] = found.dual
-        answer = ColumnAnswer(dual, found.x)
-        excess = (found.x @ points - budget) / scale
-        excess[rows] = 0.0
-        worst = peaks_of(excess, _TOLERANCE)[:_ROWS_A_ROUND]
-        if not len(worst):
-            break
-        rows[worst] = True
-    return answer
+        return ColumnAnswer(dual, found.x)
+
+    return add_violated(solve(rows), rows, solve, lambda answer: (answer.x @ points - budget) / scale, _peaks, _ROUNDS)

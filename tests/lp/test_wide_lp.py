@@ -271,9 +271,17 @@ def finite_lp(columns, maximize, matrix, lower, upper):
     count = len(columns)
     cost = columns.values if maximize else -columns.values
     return FiniteLP(
-        maximize, cost, 3.0, columns.lower, columns.upper, np.zeros(count, dtype=bool), sparse.csr_array(matrix),
-        lower, upper, [f"x{k}" for k in range(count)], [f"c{k}" for k in range(len(lower))],
-    )  # fmt: skip
+        maximize=maximize,
+        cost=cost,
+        offset=3.0,
+        column_lower=columns.lower,
+        column_upper=columns.upper,
+        matrix=sparse.csr_array(matrix),
+        row_lower=lower,
+        row_upper=upper,
+        column_names=[f"x{k}" for k in range(count)],
+        row_names=[f"c{k}" for k in range(len(lower))],
+    )
 
 
 @pytest.mark.parametrize("maximize", [True, False])

@@ -32,7 +32,7 @@ _INACCURATE = 1e-6
 # A dual value this many times what all arrivals could earn, with rows still violated: no decisions keep them.
 _UNBOUNDED = 1e4
 # Rounds of adding points, of letting points go, and points in one round.
-_ROUNDS, _DROPPING, _POINTS_A_ROUND = 40, 8, 12
+_ROUNDS, _DROPPING, _POINTS_PER_ROUND = 40, 8, 12
 # A violation relative to the limit that needs no further point.
 _VIOLATION = 1e-9
 # Decisions of each arrival that the audit compares with the one a price asked for.
@@ -133,7 +133,7 @@ def _overrun(problem: ConcaveProblem, number: int, x: FloatArray, known: FloatAr
     family = problem.template.families[number]
     points = scan_points(family.domain, len(problem.batch))
     excess, scale = excess_at(problem, number, x, points)
-    places = peaks_of(excess / scale, _VIOLATION)[:_POINTS_A_ROUND]
+    places = peaks_of(excess / scale, _VIOLATION)[:_POINTS_PER_ROUND]
     if not len(places):
         return points[[int(np.argmax(excess / scale))]] if not len(known) else np.empty((0, family.domain.dimension))
     found = points[places]

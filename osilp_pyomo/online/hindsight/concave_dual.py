@@ -231,15 +231,20 @@ def _quasi_newton(whole: float, rows: Rows, start: FloatArray, evaluate: Any) ->
 
 def _mixture(rows: Rows, passes: Sequence[Pass]) -> tuple[float, FloatArray, FloatArray] | None:
     """The LP over shares of passes: the most they earn together within the budget, its dual, and the shares."""
-    count, resources = len(passes), len(rows.budget)
+    count = len(passes)
     used = np.stack([done.used for done in passes], axis=1)
     matrix = np.concatenate([used, np.ones((1, count))])
     lower = np.concatenate([np.where(np.isneginf(rows.floor), rows.budget, -np.inf), [1.0]])
     upper = np.concatenate([rows.budget, [1.0]])
     lp = FiniteLP(
-        True, np.array([done.earned for done in passes]), 0.0, np.zeros(count), np.full(count, np.inf),
-        np.zeros(count, dtype=bool), sparse.csr_array(matrix), lower, upper, [""] * count, [""] * (resources + 1),
-    )  # fmt: skip
+        maximize=True,
+        cost=np.array([done.earned for done in passes]),
+        column_lower=np.zeros(count),
+        column_upper=np.full(count, np.inf),
+        matrix=sparse.csr_array(matrix),
+        row_lower=lower,
+        row_upper=upper,
+    )
     found = HighsModel(lp).solve()
     if found.x is None or found.row_duals is None:
         return None

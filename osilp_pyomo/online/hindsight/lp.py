@@ -45,17 +45,17 @@ def stage_lp(evaluator: Evaluator, arrivals: Arrivals, counts: FloatArray) -> Se
     cost, earned = template.numbers(template.objective, arrivals)
     matrix, lower, upper, row_names = _ordinary_rows(template, arrivals, counts)
     core = FiniteLP(
-        template.maximize,
-        cost.ravel(),
-        template.offset + float(earned @ counts),
-        (counts[:, None] * template.limits(template.lower, -np.inf, arrivals)).ravel(),
-        (counts[:, None] * template.limits(template.upper, np.inf, arrivals)).ravel(),
-        np.tile(template.integer, count),
-        matrix,
-        lower,
-        upper,
-        names,
-        row_names,
+        maximize=template.maximize,
+        cost=cost.ravel(),
+        offset=template.offset + float(earned @ counts),
+        column_lower=(counts[:, None] * template.limits(template.lower, -np.inf, arrivals)).ravel(),
+        column_upper=(counts[:, None] * template.limits(template.upper, np.inf, arrivals)).ravel(),
+        integer=np.tile(template.integer, count),
+        matrix=matrix,
+        row_lower=lower,
+        row_upper=upper,
+        column_names=names,
+        row_names=row_names,
     )
     columns = np.arange(count, dtype=np.int64) * width
     return SemiInfiniteLP(

@@ -8,19 +8,20 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import CurvatureError, SolverError
 from osilp_pyomo.index.formula import define, function_text
 from osilp_pyomo.index.nodes import Code
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import solve_quadratic
+from osilp_pyomo.lp.row_generation import add_violated, largest
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import Densities, Room, StageSolver
 from osilp_pyomo.online.stages.template import Arrivals, StageTemplate
 
 # Guarded rows that join a quadratic stage in one round, and rounds.
-_ROWS_A_ROUND, _ROUNDS = 30, 30
+_ROWS_PER_ROUND, _ROUNDS = 30, 30
 # Iterations of SLSQP, and the accuracy it is asked for.
 _ITERATIONS, _ACCURACY = 300, 1e-12
 
@@ -138,9 +139,15 @@ class QuadraticStage(StageSolver):
         upper = np.concatenate([limits, left])
         lower = np.concatenate([np.where(equality, limits, -np.inf), np.full(len(left), -np.inf)])
         lp = FiniteLP(
-            True, gradient, 0.0, one.lower[0], one.upper[0], np.zeros(size, dtype=bool), sparse.csr_array(matrix),
-            lower, upper, [str(label) for label in self.template.decisions], [""] * len(matrix),
-        )  # fmt: skip
+            maximize=True,
+            cost=gradient,
+            column_lower=one.lower[0],
+            column_upper=one.upper[0],
+            matrix=sparse.csr_array(matrix),
+            row_lower=lower,
+            row_upper=upper,
+            column_names=[str(label) for label in self.template.decisions],
+        )
         found = solve_quadratic(lp, hessian)
         if found is None:
             raise SolverError(f"HiGHS finds no solution of the stage problem of the arrival {one.arrivals.name(0)!r}.")
@@ -159,19 +166,18 @@ class QuadraticStage(StageSolver):
         if np.abs(room.usage[size:]).max(initial=0.0) > 0:
             # Use is not linear: go from null towards what is wanted.
             return super().fit(batch, weights, densities, wanted, room, null)
-        x, rows = wanted, np.zeros(len(room.left), dtype=bool)
-        for _ in range(_ROUNDS):
-            excess = room.excess(x)
-            worst = np.argsort(-excess)[:_ROWS_A_ROUND]
-            worst = worst[(excess[worst] > 0) & ~rows[worst]]
-            if not len(worst):
-                break
-            rows[worst] = True
+
+        def solve(rows: BoolArray) -> FloatArray | None:
             try:
-                x = self._solve(batch, weights, room.usage[:size, rows].T, room.spare[rows])
+                return self._solve(batch, weights, room.usage[:size, rows].T, room.spare[rows])
             except SolverError:
-                # Nothing satisfies the guarded rows and the stage's own: what guards fall back to then.
-                return null
+                return None
+
+        rows = np.zeros(len(room.left), dtype=bool)
+        x = add_violated(wanted, rows, solve, room.excess, largest(_ROWS_PER_ROUND), _ROUNDS)
+        if x is None:
+            # Nothing satisfies the guarded rows and the stage's own: what guards fall back to then.
+            return null
         return x if room.fits(x) else super().fit(batch, weights, densities, x, room, null)
 
 

@@ -17,6 +17,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.row_generation import add_violated, largest
 from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.online.kernels.linear import OVERRUN, TIE_SHARE, USED_UP
 from osilp_pyomo.online.stages.batch import Batch
@@ -24,7 +25,7 @@ from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import StageTemplate
 
 # Guarded rows that join the problem of a stage in one round, and rounds.
-_ROWS_A_ROUND, _ROUNDS = 50, 40
+_ROWS_PER_ROUND, _ROUNDS = 50, 40
 # What a guarded row may be overrun by, as a share of its whole budget.
 _ROUNDING = 1e-12
 
@@ -216,26 +217,16 @@ class OptionsStage(BoxStage):
 def _fit_linear(
     template: StageTemplate, one: Batch, weights: FloatArray, wanted: FloatArray, room: Room, null: FloatArray
 ) -> FloatArray:
-    """The stage's LP or MILP with guarded rows added where they are overrun."""
-    x, rows = wanted, np.zeros(len(room.left), dtype=bool)
-    for _ in range(_ROUNDS):
-        excess = room.excess(x)
-        worst = np.argsort(-excess)[:_ROWS_A_ROUND]
-        worst = worst[(excess[worst] > 0) & ~rows[worst]]
-        if not len(worst):
-            return x if room.fits(x) else null
-        rows[worst] = True
-        found = _linear(
-            template,
-            one,
-            weights,
-            room.usage[:, rows],
-            room.spare[rows],
-        )
-        if found is None:
-            return null
-        x = found
-    return null
+    """The stage's LP or MILP with guarded rows added where they are overrun; null where nothing fits."""
+    x = add_violated(
+        wanted,
+        np.zeros(len(room.left), dtype=bool),
+        lambda rows: _linear(template, one, weights, room.usage[:, rows], room.spare[rows]),
+        room.excess,
+        largest(_ROWS_PER_ROUND),
+        _ROUNDS,
+    )
+    return null if x is None or not room.fits(x) else x
 
 
 def _linear(
@@ -248,9 +239,16 @@ def _linear(
     upper = np.concatenate([limits, left])
     lower = np.concatenate([np.where(equality, limits, -np.inf), np.full(len(left), -np.inf)])
     lp = FiniteLP(
-        True, weights, 0.0, one.lower[0], one.upper[0], template.integer, sparse.csr_array(matrix), lower, upper,
-        [str(label) for label in template.decisions], [""] * len(matrix),
-    )  # fmt: skip
+        maximize=True,
+        cost=weights,
+        column_lower=one.lower[0],
+        column_upper=one.upper[0],
+        integer=template.integer,
+        matrix=sparse.csr_array(matrix),
+        row_lower=lower,
+        row_upper=upper,
+        column_names=[str(label) for label in template.decisions],
+    )
     # What a stage decides may be measured in billionths, and HiGHS' tolerances are absolute.
     scaling = scaling_for(lp, [])
     model = HighsModel(lp, scaling)

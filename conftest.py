@@ -40,7 +40,7 @@ LONG_PROBLEMS = {
 def takes_long(item):
     """Whether a test that has no line for a mark takes long: a problem of a table, or a docstring that runs a study."""
     if isinstance(item, pytest.DoctestItem):
-        return any("compare(" in example.source for example in item.dtest.examples)
+        return any(word in example.source for example in item.dtest.examples for word in ("compare(", "demo_study("))
     return item.name.startswith("test_exchange_finds_") and item.callspec.id in LONG_PROBLEMS
 
 

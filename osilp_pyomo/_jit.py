@@ -10,10 +10,10 @@ try:
 except ImportError:  # an optional extra
     numba = None  # type: ignore[assignment]
 
-COMPILED = numba is not None
+HAS_NUMBA = numba is not None
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile by numba where it is installed; the compiled code is kept on disk."""
     if numba is None:
         return function

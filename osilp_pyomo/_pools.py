@@ -134,7 +134,7 @@ def processes(workers: int, given: Any = None) -> Iterator[ProcessPoolExecutor]:
         over.close()
 
 
-def given() -> Any:
+def payload() -> Any:
     """What this process was given when it began."""
     return _given
 

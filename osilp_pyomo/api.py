@@ -20,7 +20,7 @@ from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.stages.choose import ASKED_AS, choose_solver
 from osilp_pyomo.online.stages.concavity import check_curvature
-from osilp_pyomo.online.stages.evaluator import lay_out
+from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.identity import ModelIdentity
 
 
@@ -81,12 +81,12 @@ def solve(
     traced = trace_model(model)
     with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)
-        laid: Sequence[Any] = ()
+        placed: Sequence[Any] = ()
         if method == "discretized":
-            laid = traced.place_grids(grid)
+            placed = traced.place_grids(grid)
         elif method == "projected":
-            laid = traced.place_bases(grid, basis)
-        solved = solve_by(method, traced.problem, laid, options, fix_integers)
+            placed = traced.place_bases(grid, basis)
+        solved = solve_by(method, traced.problem, placed, options, fix_integers)
     result = result_of(traced.problem, method, solved, time.monotonic() - started)
     result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
     if result.answer is not None and active_objective(model) is None:
@@ -164,7 +164,7 @@ def compile_online(
                 f"SemiInfiniteConstraint '{family.name}': its index {family.domain} is unbounded, which works offline "
                 "only; give the index bounds."
             )
-    evaluator = lay_out(template, grid, basis)
+    evaluator = Evaluator.of(template, grid, basis)
     curvature = check_curvature(evaluator, own)
     named = stage_solver is not None and stage_solver not in ASKED_AS
     solver = PyomoStage(evaluator, str(stage_solver)) if named else choose_solver(evaluator, stage_solver)

@@ -16,6 +16,7 @@ from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.index.grids import Midpoint
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.policies import AccelerateThenRefine, MirrorDescent
+from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.studies.compare import Study, compare
 
@@ -40,6 +41,17 @@ def demo_model(arrivals: int = 1000, seed: int = 7) -> Any:
         return taken <= share * (60 + 20 * pyo.sin(6 * u))
 
     return m
+
+
+def demo_program(arrivals: int = 40) -> OnlineProgram:
+    """The demo's model compiled for arrivals, small enough for an example."""
+    model = demo_model(arrivals)
+    return compile_online(model, stages=model.T, basis=RBF(5))
+
+
+def demo_study() -> Study:
+    """Two trials of one policy on the demo's model, for the examples of pictures."""
+    return compare(demo_program(), Resolve(), trials=2, order="permutation", progress=False)
 
 
 def solve_demo(model: Any) -> list[tuple[str, Result]]:

@@ -301,10 +301,10 @@ class Discretize(_ToFiniteRows):
     CONFIG = _declared([GRID])
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
-        laid = traced.place_grids(options["grid"])
+        placed = traced.place_grids(options["grid"])
         return [
             (family.matrix(each.points), *family.limits(each.points), [each.domain.label(p) for p in each.points])
-            for family, each in zip(traced.problem.families, laid, strict=True)
+            for family, each in zip(traced.problem.families, placed, strict=True)
         ]
 
 

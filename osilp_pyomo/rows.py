@@ -135,8 +135,8 @@ def _frames(
     x = _values(model, traced, result)
     made = []
     for (own, given), family in zip(chosen, traced.problem.families, strict=True):
-        laid = place_grids(names_of([own]), [family.domain], _along(family.domain) if given is None else given)[0]
-        made.append((family, _frame(family, laid.points, x)))
+        placed = place_grids(names_of([own]), [family.domain], _along(family.domain) if given is None else given)[0]
+        made.append((family, _frame(family, placed.points, x)))
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from osilp_pyomo._jit import COMPILED
+from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.cli.output import DONE, print_json
 from osilp_pyomo.paper.claims import all_claims
@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     workers = whole_number(chosen.workers, "reproduce: workers")
     folder = Path(chosen.out or ("osilp-paper-quick" if chosen.quick else "osilp-paper"))
     figures = experiments(chosen.quick)
-    if not COMPILED and not chosen.json:
+    if not HAS_NUMBA and not chosen.json:
         print(
             "numba is not installed, so that this takes about three times as long: pip install 'osilp-pyomo[fast]'.\n"
         )

@@ -39,8 +39,8 @@ def place_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: An
 def place_bases(names: Sequence[FamilyName], grids: Sequence[GridPoints], basis: Any) -> tuple[Functionals, ...]:
     """Place the chosen basis, or the default one, on each family's grid."""
     return tuple(
-        (default_basis(laid.domain) if each is None else as_basis(each)).on(laid)
-        for each, laid in zip(by_family(basis, names, "basis"), grids, strict=True)
+        (default_basis(placed.domain) if each is None else as_basis(each)).on(placed)
+        for each, placed in zip(by_family(basis, names, "basis"), grids, strict=True)
     )
 
 
@@ -74,7 +74,7 @@ def as_grid(grid: object) -> Grid:
         return grid
     if isinstance(grid, list | tuple | np.ndarray):
         return Points(grid)
-    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {_told(grid, Grid)}).")
+    raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {_text_of(grid, Grid)}).")
 
 
 def default_basis(domain: Domain) -> Basis:
@@ -96,11 +96,11 @@ def as_basis(basis: object) -> Basis:
     if isinstance(basis, list | tuple) and basis and all(callable(item) for item in basis):
         return Functions(*basis)
     raise BasisError(
-        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {_told(basis, Basis)})."
+        f"basis: expected a basis such as RBF(10) or a list of functions of the index (got {_text_of(basis, Basis)})."
     )
 
 
-def _told(value: object, wanted: type) -> str:
+def _text_of(value: object, wanted: type) -> str:
     """A class by its own name, with the way out if it is one of those wanted; a number as it is; else a type."""
     if isinstance(value, type):
         return f"the class {value.__name__}" + (f"; write {value.__name__}(...)" if issubclass(value, wanted) else "")

@@ -111,7 +111,7 @@ class CurveStack:
             return CurveStack(self._curves[part], None, None)
         return CurveStack((), self._form, self._values[part])
 
-    def taken(self, places: Any) -> CurveStack:
+    def take(self, places: Any) -> CurveStack:
         """Curves at some places, in that order; a place may come often."""
         if self._values is None:
             return CurveStack([self._curves[place] for place in places], None, None)

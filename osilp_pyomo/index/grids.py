@@ -127,8 +127,8 @@ class GaussLegendre(_TensorGrid):
 
     Examples
     --------
-    >>> laid = GaussLegendre(2).on(Domain.box(u=(0, 1)))
-    >>> float(np.round(laid.weights @ laid.points[:, 0] ** 3, 12))
+    >>> placed = GaussLegendre(2).on(Domain.box(u=(0, 1)))
+    >>> float(np.round(placed.weights @ placed.points[:, 0] ** 3, 12))
     0.25
     """
 

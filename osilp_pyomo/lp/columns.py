@@ -49,7 +49,7 @@ class DenseColumns:
         """The columns themselves."""
         return self
 
-    def taken(self, places: IntArray | Truths) -> DenseColumns:
+    def take(self, places: IntArray | Truths) -> DenseColumns:
         """Some of the columns."""
         return DenseColumns(self.values[places], self.matrix[places], self.lower[places], self.upper[places])
 
@@ -66,7 +66,7 @@ class DenseColumns:
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     @classmethod
-    def joined(cls, parts: list[DenseColumns]) -> DenseColumns:
+    def concat(cls, parts: list[DenseColumns]) -> DenseColumns:
         """Several one after the other."""
         if len(parts) == 1:
             return parts[0]
@@ -113,7 +113,7 @@ def sample(block: Block, count: int, seed: int) -> DenseColumns:
     """Some columns of a block, drawn without regard to what they are."""
     columns = block.load()
     places = np.random.default_rng(seed).choice(len(columns), min(count, len(columns)), replace=False)
-    return columns.taken(np.sort(places))
+    return columns.take(np.sort(places))
 
 
 def gather(block: Block, threshold: Threshold) -> Gathered:
@@ -128,7 +128,7 @@ def gather(block: Block, threshold: Threshold) -> Gathered:
         earned += float(x @ part.values)
         places.append(at.start + np.flatnonzero(near))
     chosen = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
-    return Gathered(chosen, columns.taken(chosen), used, earned)
+    return Gathered(chosen, columns.take(chosen), used, earned)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._jit import COMPILED, compiled
+from osilp_pyomo._jit import HAS_NUMBA, jit
 
 # How much of its size a column is rounded by: at first, and the ratio between rounds.
 _FIRST, _RATIO = 0.3, 0.25
@@ -220,4 +220,4 @@ def _pass_numpy(
     return height, int(np.sum(np.abs(z) < 1.0))
 
 
-_pass: Any = compiled(_pass_loop) if COMPILED else _pass_numpy
+_pass: Any = jit(_pass_loop) if HAS_NUMBA else _pass_numpy

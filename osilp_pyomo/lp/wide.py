@@ -129,7 +129,7 @@ def solve_wide(
             # What an LP without solution lacks, and what rounding hides, only all columns together can tell.
             threshold = replace(threshold, width=np.inf)
         found = list(run(partial(gather, threshold=threshold), blocks))
-        near = DenseColumns.joined([each.near for each in found])
+        near = DenseColumns.concat([each.near for each in found])
         passes += 1
         left = budget - sum((each.used for each in found), np.zeros(len(budget)))
         everything = len(near) == total
@@ -176,8 +176,7 @@ def _from_sample(
     wanted = max(_AT_ONCE, int(100 * np.sqrt(total)))
     drawn = list(run(_Sampler(wanted / total, seed), blocks))
     halves = [
-        _bounded(DenseColumns.joined([each.taken(np.arange(first, len(each), 2)) for each in drawn]))
-        for first in (0, 1)
+        _bounded(DenseColumns.concat([each.take(np.arange(first, len(each), 2)) for each in drawn])) for first in (0, 1)
     ]
     found, start = [], dual
     for half in halves:
@@ -202,7 +201,7 @@ class _Sampler:
 
 def _bounded(columns: DenseColumns) -> DenseColumns:
     kept = columns.bounded
-    return columns if kept.all() else columns.taken(np.flatnonzero(kept))
+    return columns if kept.all() else columns.take(np.flatnonzero(kept))
 
 
 def _smoothed(
@@ -243,7 +242,7 @@ def solve_columns(
     if groups is None:
         return _solve_near(columns, budget, floor, dual, width, deadline)
     first, group, counts = groups
-    merged = columns.taken(first)
+    merged = columns.take(first)
     merged = DenseColumns(merged.values, merged.matrix, merged.lower * counts, merged.upper * counts)
     status, found = _solve_near(merged, budget, floor, dual, width, deadline)
     if found is None:
@@ -273,7 +272,7 @@ def _solve_near(
             work[np.argpartition(distance, band)[:band]] = True
         fixed = np.where(work, 0.0, by_sign(columns, margin))
         left = budget - fixed @ columns.matrix
-        status, found = solve_whole(columns if work.all() else columns.taken(work), left, floor, deadline)
+        status, found = solve_all_columns(columns if work.all() else columns.take(work), left, floor, deadline)
         if found is not None:
             after = columns.values - columns.matrix @ found.dual
             if not np.any(~work & disagreeing(columns, found.dual, margin, after)):
@@ -288,7 +287,7 @@ def _solve_near(
             band *= 4
 
 
-def solve_whole(
+def solve_all_columns(
     columns: DenseColumns, budget: FloatArray, floor: FloatArray, deadline: float = np.inf
 ) -> tuple[str, ColumnAnswer | None]:
     """The LP of all columns, by HiGHS."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -55,54 +56,105 @@ def body_of(uncertainty_set: UncertaintySet, what: str) -> Body:
         ) from error
 
 
+@singledispatch
 def _body(given: UncertaintySet) -> Body:
-    """The convex set or scenarios of an uncertainty set, in closed form where its class has one."""
-    from osilp_pyomo.index.lp_sets import (  # HiGHS and scipy, loaded when a set needs them
-        IntersectionBody,
-        PolytopeBody,
-    )
-
-    if isinstance(given, IntersectionSet):
-        if given.geometry == Geometry.DISCRETE_SCENARIOS:
-            return _common_scenarios(given.all_sets)
-        return IntersectionBody([_body(part) for part in given.all_sets])
-    if isinstance(given, CartesianProductSet):
-        for part in given._all_sets:
-            if part.geometry == Geometry.DISCRETE_SCENARIOS:
-                raise DomainError("a product of sets cannot have discrete scenarios among its parts.")
-        return ProductBody(tuple(_body(part) for part in given._all_sets))
-    if isinstance(given, PolyhedralSet):
-        # PyROS checks by a solver of the user's that the set is neither empty nor unbounded; here HiGHS does.
-        return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec))
-    given.validate(None)
-    if isinstance(given, BoxSet):
-        bounds = np.array(given.bounds, dtype=float)
-        return BoxBody(bounds[:, 0], bounds[:, 1])
-    if isinstance(given, CardinalitySet):
-        origin, positive, negative = _floats(given.origin, given.positive_deviation, given.negative_deviation)
-        return CardinalityBody(origin, positive, negative, float(given.gamma))
-    if isinstance(given, BudgetSet):
-        origin, membership, budget = _floats(given.origin, given.budget_membership_mat, given.budget_rhs_vec)
-        if BudgetBody.nested(membership):
-            return BudgetBody(origin, membership, budget)
-        return PolytopeBody(given.coefficients_mat, given.rhs_vec, "the budget set")
-    if isinstance(given, FactorModelSet):
-        origin, loadings = _floats(given.origin, given.psi_mat)
-        return FactorBody(origin, loadings, float(given.beta * given.number_of_factors))
-    if isinstance(given, AxisAlignedEllipsoidalSet):
-        centre, lengths = _floats(given.center, given.half_lengths)
-        return EllipsoidBody(centre, np.diag(lengths)[:, lengths > 0])
-    if isinstance(given, EllipsoidalSet):
-        centre, shape = _floats(given.center, given.shape_matrix)
-        if given.scale == 0:
-            return EllipsoidBody(centre, np.empty((len(centre), 0)))
-        return EllipsoidBody(centre, np.sqrt(given.scale) * np.linalg.cholesky(shape))
-    if isinstance(given, DiscreteScenarioSet):
-        return ScenarioBody(np.array(given.scenarios, dtype=float))
+    """The convex set of an uncertainty set of PyROS; each kind registers its own way here."""
     raise DomainError(
         "it is none of the sets that PyROS brings along; describe it by a PolyhedralSet, an IntersectionSet or "
         "continuous sets with where=..."
     )
+
+
+def _checked(make: Callable[[Any], Body]) -> Callable[[Any], Body]:
+    """Have PyROS check a set first; those whose check needs a solver of the user's are checked by HiGHS later."""
+
+    def convert(given: UncertaintySet) -> Body:
+        given.validate(None)
+        return make(given)
+
+    return convert
+
+
+@_body.register(IntersectionSet)
+def _(given: IntersectionSet) -> Body:
+    from osilp_pyomo.index.lp_sets import IntersectionBody  # HiGHS and scipy, loaded when a set needs them
+
+    if given.geometry == Geometry.DISCRETE_SCENARIOS:
+        return _common_scenarios(given.all_sets)
+    return IntersectionBody([_body(part) for part in given.all_sets])
+
+
+@_body.register(CartesianProductSet)
+def _(given: CartesianProductSet) -> Body:
+    for part in given._all_sets:
+        if part.geometry == Geometry.DISCRETE_SCENARIOS:
+            raise DomainError("a product of sets cannot have discrete scenarios among its parts.")
+    return ProductBody(tuple(_body(part) for part in given._all_sets))
+
+
+@_body.register(PolyhedralSet)
+def _(given: PolyhedralSet) -> Body:
+    from osilp_pyomo.index.lp_sets import PolytopeBody
+
+    return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec))
+
+
+@_body.register(BoxSet)
+@_checked
+def _(given: BoxSet) -> Body:
+    bounds = np.array(given.bounds, dtype=float)
+    return BoxBody(bounds[:, 0], bounds[:, 1])
+
+
+@_body.register(CardinalitySet)
+@_checked
+def _(given: CardinalitySet) -> Body:
+    origin, positive, negative = _floats(given.origin, given.positive_deviation, given.negative_deviation)
+    return CardinalityBody(origin, positive, negative, float(given.gamma))
+
+
+@_body.register(BudgetSet)
+@_checked
+def _(given: BudgetSet) -> Body:
+    from osilp_pyomo.index.lp_sets import PolytopeBody
+
+    origin, membership, budget = _floats(given.origin, given.budget_membership_mat, given.budget_rhs_vec)
+    if BudgetBody.nested(membership):
+        return BudgetBody(origin, membership, budget)
+    return PolytopeBody(given.coefficients_mat, given.rhs_vec, "the budget set")
+
+
+@_body.register(FactorModelSet)
+@_checked
+def _(given: FactorModelSet) -> Body:
+    origin, loadings = _floats(given.origin, given.psi_mat)
+    return FactorBody(origin, loadings, float(given.beta * given.number_of_factors))
+
+
+@_body.register(AxisAlignedEllipsoidalSet)
+@_checked
+def _(given: AxisAlignedEllipsoidalSet) -> Body:
+    centre, lengths = _floats(given.center, given.half_lengths)
+    return EllipsoidBody(centre, np.diag(lengths)[:, lengths > 0])
+
+
+@_body.register(EllipsoidalSet)
+@_checked
+def _(given: EllipsoidalSet) -> Body:
+    centre, shape = _floats(given.center, given.shape_matrix)
+    if given.scale == 0:
+        return EllipsoidBody(centre, np.empty((len(centre), 0)))
+    return EllipsoidBody(centre, np.sqrt(given.scale) * np.linalg.cholesky(shape))
+
+
+@_body.register(DiscreteScenarioSet)
+@_checked
+def _(given: DiscreteScenarioSet) -> Body:
+    return ScenarioBody(np.array(given.scenarios, dtype=float))
+
+
+#: The uncertainty sets that can be an index, as the documentation lists them.
+UNCERTAINTY_SETS: tuple[type, ...] = tuple(kind for kind in _body.registry if kind is not object)
 
 
 def _common_scenarios(sets: Iterable[Any]) -> Body:

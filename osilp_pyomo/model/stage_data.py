@@ -13,14 +13,14 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.model.linear import number_of
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.model.stage_locator import Membership
+from osilp_pyomo.model.stage_locator import StageLocator
 from osilp_pyomo.online.stages.template import ANYTHING, Allowed, CurveForm, Field, Interval, Label
 
 
 class StageData:
     """Fields of the data as they are met, and the values that the model's own stages have."""
 
-    def __init__(self, model: Any, places: Membership) -> None:
+    def __init__(self, model: Any, places: StageLocator) -> None:
         self.model = model
         self.places = places
         self.count = len(places.stages)

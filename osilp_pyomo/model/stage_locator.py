@@ -14,7 +14,7 @@ from osilp_pyomo.model.sets import is_continuous
 
 
 @dataclass(frozen=True)
-class Place:
+class StageRef:
     """Stage of a component, its name without that stage, and the rest of its index."""
 
     stage: int
@@ -22,7 +22,7 @@ class Place:
     key: tuple[Any, ...]
 
 
-class Membership:
+class StageLocator:
     """Finds the stage of components of a model.
 
     ``stages`` is a Set of the model, or a function that maps an index to its stage (None for an index that has
@@ -57,7 +57,7 @@ class Membership:
             )
         # For each indexed component: where in its index the stage stands, (position, width), or None.
         self._positions: dict[int, tuple[int, int] | None] = {}
-        self._known: dict[int, Place | None] = {}
+        self._known: dict[int, StageRef | None] = {}
 
     @property
     def stages(self) -> list[Any]:
@@ -70,18 +70,18 @@ class Membership:
             for variable in self._model.component_data_objects(pyo.Var, active=True, descend_into=True):
                 self.of(variable)
 
-    def of(self, data: Any) -> Place | None:
+    def of(self, data: Any) -> StageRef | None:
         """The place of a variable, Param, Profile or constraint; None where it has no stage."""
         key = id(data)
         if key not in self._known:
             self._known[key] = self._locate(data)
         return self._known[key]
 
-    def _locate(self, data: Any) -> Place | None:
+    def _locate(self, data: Any) -> StageRef | None:
         component = data.parent_component()
         found = self._stage_in(component, data.index()) if component.is_indexed() else None
         if found is not None:
-            return Place(found[0], component.name, found[1])
+            return StageRef(found[0], component.name, found[1])
         own = _as_tuple(data.index()) if component.is_indexed() else ()
         names = [component.local_name]
         for block in _blocks_above(data):
@@ -89,7 +89,7 @@ class Membership:
             if owner.is_indexed():
                 found = self._stage_in(owner, block.index())
                 if found is not None:
-                    return Place(found[0], ".".join([owner.name, *names]), found[1] + own)
+                    return StageRef(found[0], ".".join([owner.name, *names]), found[1] + own)
                 own = _as_tuple(block.index()) + own
             names.insert(0, owner.local_name)
         return None

@@ -12,7 +12,7 @@ from pyomo.core.expr import numeric_expr as numeric
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.model.factor import NotSeparableError, separate
 from osilp_pyomo.model.linear import LinearTerms, leaves, linear_terms, short_text, times
-from osilp_pyomo.model.stage_locator import Membership
+from osilp_pyomo.model.stage_locator import StageLocator
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Splitter:
     then belong to the stages.
     """
 
-    def __init__(self, places: Membership, repeated: bool) -> None:
+    def __init__(self, places: StageLocator, repeated: bool) -> None:
         self.places = places
         self.count = len(places.stages)
         self.repeated = repeated

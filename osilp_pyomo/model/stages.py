@@ -28,7 +28,7 @@ from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infini
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, shape_of
 from osilp_pyomo.model.linear import leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
-from osilp_pyomo.model.stage_locator import Membership
+from osilp_pyomo.model.stage_locator import StageLocator
 from osilp_pyomo.model.stage_terms import Split, Splitter, curves_of
 from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_foreign_components, refuse_odd_domain
 from osilp_pyomo.offline.rows import TracedRows
@@ -67,7 +67,7 @@ class _Reader:
     def __init__(self, model: Any, stages: Any, horizon: int | None) -> None:
         refuse_foreign_components(model)
         self.model = model
-        self.places = Membership(model, stages)
+        self.places = StageLocator(model, stages)
         self.places.discover()
         self.count = len(self.places.stages)
         if self.count < 2:

@@ -52,7 +52,7 @@ class FamilyAudit:
     worst_scaled: FloatArray
     peaks: FloatArray
 
-    def joined(self, other: FamilyAudit) -> FamilyAudit:
+    def merge(self, other: FamilyAudit) -> FamilyAudit:
         """The worse of two audits in every respect; ``scale`` stays that of the first, which saw the whole domain."""
         worse = self if self.violation >= other.violation else other
         scaled = self if self.scaled >= other.scaled else other

@@ -85,9 +85,9 @@ class Solved:
 
 
 def solve_by(
-    method: str, problem: SemiInfiniteLP, laid: Sequence[Any], options: ExchangeOptions, fix_integers: bool = False
+    method: str, problem: SemiInfiniteLP, placed: Sequence[Any], options: ExchangeOptions, fix_integers: bool = False
 ) -> Solved:
-    """Solve by a method, which has grids or test functions ``laid`` for each family if it needs them.
+    """Solve by a method, which has grids or test functions ``placed`` for each family if it needs them.
 
     Where there is no answer, and HiGHS took coefficients for rounding and left them out, it is looked for again with
     them. That a problem is infeasible is proved by a conflict, that it is unbounded by nothing.
@@ -98,15 +98,15 @@ def solve_by(
     elif method == "counterpart":
         solved = by_counterpart(problem, options, fix_integers)
     elif method == "discretized":
-        solved = by_grid(problem, laid, options, fix_integers)
+        solved = by_grid(problem, placed, options, fix_integers)
     else:
-        solved = by_projection(problem, laid, options, fix_integers)
+        solved = by_projection(problem, placed, options, fix_integers)
     if options.keep_tiny or not solved.dropped or solved.conflict.clauses or solved.status not in _NO_ANSWER:
         return solved
     left = options.remaining_since(started)
     if left.time_limit is None or left.time_limit > 0:
         with suppress(SolverError):
-            return solve_by(method, problem, laid, replace(left, keep_tiny=True), fix_integers)
+            return solve_by(method, problem, placed, replace(left, keep_tiny=True), fix_integers)
     return solved
 
 
@@ -181,8 +181,8 @@ def by_grid(
 ) -> Solved:
     """The LP over all grid rows, solved by adding the violated ones: its optimum, with fewer rows in memory."""
     searches = [
-        FiniteSearch(family, laid.points, number)
-        for number, (family, laid) in enumerate(zip(problem.families, grids, strict=True))
+        FiniteSearch(family, placed.points, number)
+        for number, (family, placed) in enumerate(zip(problem.families, grids, strict=True))
     ]
     exchange = Exchange(problem, searches, options)
     outcome = exchange.run()
@@ -190,7 +190,7 @@ def by_grid(
         outcome = exchange.with_prices(outcome)
     checked = None
     if outcome.x is not None:
-        seen = [laid.points for laid in grids]
+        seen = [placed.points for placed in grids]
         checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
     return _solved(exchange, outcome, outcome.bound, problem.families, checked, _grid_price)
 
@@ -394,7 +394,7 @@ def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> Fa
     """An audit of a family, and a local search from the highest points it saw."""
     seen = audit_family(family, x, near)
     if family.domain.body is not None:
-        return seen.joined(audit_at(family, x, searches_for([family])[0].worst(x).points))
+        return seen.merge(audit_at(family, x, searches_for([family])[0].worst(x).points))
     starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),
@@ -404,4 +404,4 @@ def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> Fa
         step=seen.points ** (-1 / family.domain.dimension),
         flat=1e-15 * family.scale(starts, x),
     )
-    return seen.joined(audit_at(family, x, tops))
+    return seen.merge(audit_at(family, x, tops))

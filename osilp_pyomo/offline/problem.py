@@ -130,7 +130,7 @@ class Family:
         used = x != 0
         if np.mean(used[self.rows.columns]) > 0.8:
             return self
-        return replace(self, rows=self.rows.taken(used))
+        return replace(self, rows=self.rows.take(used))
 
     def activity(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """Value of the row's left-hand side at the points."""

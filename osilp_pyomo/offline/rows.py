@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
@@ -69,9 +70,9 @@ class TermGroup:
         # What is not a finite number is looked for, and named, by whoever asked for the block.
         return values if values.shape == (size, len(points)) else np.broadcast_to(values, (size, len(points)))
 
-    def taken(self, places: IntArray) -> TermGroup:
+    def take(self, places: IntArray) -> TermGroup:
         """Some of the columns."""
-        slots = tuple(slot.taken(places) if hasattr(slot, "taken") else slot[places] for slot in self.slots)
+        slots = tuple(slot.take(places) if isinstance(slot, CurveStack) else slot[places] for slot in self.slots)
         return replace(self, slots=slots, columns=self.columns[places])
 
     def total(self, points: FloatArray) -> FloatArray:
@@ -116,9 +117,9 @@ class TracedRows(Rows):
         empty: IntArray = np.empty(0, dtype=np.int64)
         self.columns = np.unique(np.concatenate([empty, *(group.columns for group in self.groups)]))
 
-    def taken(self, kept: NDArray[np.bool_]) -> TracedRows:
+    def take(self, kept: NDArray[np.bool_]) -> TracedRows:
         """The columns that are kept, of all columns of the LP."""
-        groups = [group.taken(np.flatnonzero(kept[group.columns])) for group in self.groups]
+        groups = [group.take(np.flatnonzero(kept[group.columns])) for group in self.groups]
         return TracedRows([group for group in groups if len(group.columns)], self.lower, self.upper)
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:

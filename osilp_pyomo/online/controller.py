@@ -16,8 +16,8 @@ from osilp_pyomo.errors import DataError, HorizonError, OptionError
 from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.online.history import History
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
-from osilp_pyomo.online.policies import Policy, described, view_of
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.policies import Policy, policy_record, view_of
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 
 REASONS = ("priced", "tie", "guard", "null")
@@ -80,9 +80,8 @@ class Controller:
     Examples
     --------
     >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> from osilp_pyomo.demo import demo_program
+    >>> program = demo_program()
     >>> controller = program.controller(osilp.MirrorDescent())
     >>> controller.decide(value=0.9, place=0.5).x, controller.t
     (1.0, 0)
@@ -112,7 +111,7 @@ class Controller:
 
     def __init__(
         self,
-        program: CompiledStages,
+        program: ProgramData,
         policy: Policy,
         guard: str,
         null: FloatArray,
@@ -129,7 +128,7 @@ class Controller:
         self._loop = StageLoop(program, policy, guard, null, seed)
         self._live = self._loop.begin(horizon)
         # Projected arrivals that were found to fit, so that a step need not look at them again.
-        self._familiar: Batch | None = None
+        self._checked_batch: Batch | None = None
         # Whether a decision is a bare number.
         self._plain = len(program.template.decisions) == 1 and not program.template.decisions[0].key
 
@@ -198,7 +197,7 @@ class Controller:
         """What ``step`` would decide; nothing changes."""
         batch = self._one(row, theta)
         outcome = self._loop.run(self._live.copy(), batch, remember=False)
-        outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.taken))
+        outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
         return self._decision(outcome, self._live.t + 1)
 
     def update(self, row: Any = None, /, x: Any = None, **theta: Any) -> None:
@@ -264,11 +263,11 @@ class Controller:
         self._check(batch)
         if hold_price:
             outcome = self._loop.held(self._live, batch)
-            rewards = self._live_run(batch, outcome.taken).rewards
+            rewards = self._live_run(batch, outcome.decided).rewards
         else:
             outcome = self._live_run(batch)
             rewards = outcome.rewards
-        frame = self.program.template.decision_frame(outcome.taken, batch.arrivals.index)
+        frame = self.program.template.decision_frame(outcome.decided, batch.arrivals.index)
         told = {"reason": np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], "reward": rewards}
         # A decision that is itself called "reward" keeps its name.
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
@@ -336,7 +335,7 @@ class Controller:
         live = self._live
         header = {
             "program": self.program.fingerprint,
-            "policy": described(self.policy),
+            "policy": policy_record(self.policy),
             "guard": self.guard,
             "beyond": self.beyond,
             "seed": self.seed,
@@ -389,7 +388,7 @@ class Controller:
                 history.back_to(mark)
             raise
         if len(outcome.rewards) < len(batch):
-            outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.taken))
+            outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
         live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
         self._live = live
         return outcome
@@ -419,18 +418,18 @@ class Controller:
         if theta:
             raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
         self._refuse_beyond(1)
-        if arrival.batch is self._familiar:
+        if arrival.batch is self._checked_batch:
             return arrival.batch, arrival.place
         if self._loop.steps_single and self._plain and POINTWISE not in arrival.batch.use:
-            self._refuse_strangers(arrival.batch)
+            self._refuse_other_program(arrival.batch)
             self._refuse_without_points()
-            self._familiar = arrival.batch
+            self._checked_batch = arrival.batch
             return arrival.batch, arrival.place
         batch = arrival.alone
         self._check(batch)
         return batch, 0
 
-    def _refuse_strangers(self, batch: Batch) -> None:
+    def _refuse_other_program(self, batch: Batch) -> None:
         if batch.use[PROJECTED].shape[2] != self._evaluator.resources[PROJECTED].size:
             raise DataError(
                 f"These arrivals were projected by another program, on {batch.use[PROJECTED].shape[2]} resources where "
@@ -446,7 +445,7 @@ class Controller:
 
     def _check(self, batch: Batch) -> None:
         """Refuse arrivals that the guard could not protect from."""
-        self._refuse_strangers(batch)
+        self._refuse_other_program(batch)
         if POINTWISE not in batch.use:
             self._refuse_without_points()
         if self.guard != "none":
@@ -485,7 +484,7 @@ class Controller:
 
     def _decision(self, outcome: LoopOutcome, t: int) -> Decision:
         reason, reward = REASONS[int(outcome.reasons[0])], float(outcome.rewards[0])
-        return Decision(self._given_back(outcome.taken[0]), self._given_back(outcome.wanted[0]), reason, reward, t)
+        return Decision(self._given_back(outcome.decided[0]), self._given_back(outcome.wanted[0]), reason, reward, t)
 
     def _given_back(self, values: FloatArray) -> Any:
         labels = self.program.template.decisions

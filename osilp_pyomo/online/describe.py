@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo._jit import COMPILED
+from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
@@ -16,7 +16,7 @@ from osilp_pyomo.online.stages.template import Arrivals
 _ARRIVALS = 2000
 
 
-def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -> str:
+def describe(program: ProgramData, own: Arrivals, guard: str, horizon: int) -> str:
     """Objective, rows, decisions, data, resources, solver, guard, and the assumptions with their constants."""
     template, evaluator = program.template, program.evaluator
     texts = template.texts
@@ -64,7 +64,7 @@ def describe(program: CompiledStages, own: Arrivals, guard: str, horizon: int) -
         )
     lines.append(f"  stage     {program.stage_solver}; f and g are {program.curvature}")
     lines.append(
-        f"  loop      {'compiled by numba' if COMPILED else 'plain numpy (pip install osilp-pyomo[fast] compiles it)'}"
+        f"  loop      {'compiled by numba' if HAS_NUMBA else 'plain numpy (pip install osilp-pyomo[fast] compiles it)'}"
     )
     why = f" ({program.guard_objection})" if program.guard_objection else ""
     lines.append(f"  guard     {guard} unless another is named{why}")
@@ -78,7 +78,7 @@ def _end(text: str, side: str) -> str:
     return {"max(0, 0)": "0", "min(1, 1)": "1"}.get(text, text)
 
 
-def formulas(program: CompiledStages) -> dict[str, Any]:
+def formulas(program: ProgramData) -> dict[str, Any]:
     """What the model says, as texts by part, for pages that show it as mathematics."""
     template = program.template
     texts = template.texts
@@ -126,7 +126,7 @@ def formulas(program: CompiledStages) -> dict[str, Any]:
     }
 
 
-def _data(program: CompiledStages) -> str:
+def _data(program: ProgramData) -> str:
     names = []
     for name, numbers in program.intake.by_name.items():
         field = program.template.fields[numbers[0]]
@@ -135,7 +135,7 @@ def _data(program: CompiledStages) -> str:
     return ", ".join(names) or "no data"
 
 
-def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[str]:
+def _assumptions(program: ProgramData, own: Arrivals, horizon: int) -> list[str]:
     """Assumptions 1 and 6 of the paper on the model's own arrivals, and the bound that follows where they hold."""
     for value in own.values:
         if value.missing if isinstance(value, CurveStack) else np.isnan(value).any():
@@ -165,7 +165,7 @@ def _assumptions(program: CompiledStages, own: Arrivals, horizon: int) -> list[s
     return lines
 
 
-def _failing(program: CompiledStages, budget: object, batch: Batch) -> str | None:
+def _failing(program: ProgramData, budget: object, batch: Batch) -> str | None:
     """Which of the paper's assumptions fails, if one does."""
     if np.min(np.asarray(budget)) <= 0:
         at = int(np.argmin(np.asarray(budget)))

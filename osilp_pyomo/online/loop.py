@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._jit import COMPILED
+from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.kernels.single import run_single
 from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State, view_of
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.stages.batch import OTHER, POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
@@ -27,13 +27,13 @@ from osilp_pyomo.online.stages.newton import NewtonStage
 
 @dataclass(frozen=True, eq=False)
 class LoopOutcome:
-    """Decisions for a batch: (B, n) wanted and taken, reasons (B,) as numbers, and rewards (B,).
+    """Decisions for a batch: (B, n) wanted and decided, reasons (B,) as numbers, and rewards (B,).
 
     Where the loop does not know the rewards of all decisions, there are fewer; the controller then computes them.
     """
 
     wanted: FloatArray
-    taken: FloatArray
+    decided: FloatArray
     reasons: FloatArray
     rewards: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -80,7 +80,7 @@ class Live:
 class StageLoop:
     """Decides and learns arrivals; what changes is in a :class:`Live`, so that the loop can also try things out."""
 
-    def __init__(self, program: CompiledStages, policy: Policy, guard: str, null: FloatArray, seed: int) -> None:
+    def __init__(self, program: ProgramData, policy: Policy, guard: str, null: FloatArray, seed: int) -> None:
         self.program = program
         self.policy = policy
         self.guard = guard
@@ -93,7 +93,7 @@ class StageLoop:
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision: number by number where compiled.
-        self._runs_single = COMPILED and self.cannot_fail and len(program.template.decisions) == 1
+        self._runs_single = HAS_NUMBA and self.cannot_fail and len(program.template.decisions) == 1
         self.steps_single = self._runs_single and not self._evaluator.has_fixed
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
@@ -305,7 +305,7 @@ class StageLoop:
             )  # fmt: skip
             if stopped >= 0:
                 # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
-                return self._beyond_scalars(live, batch, settings, forced, (wanted, taken, reasons), stopped)
+                return self._finish_with_arrays(live, batch, settings, forced, (wanted, taken, reasons), stopped)
             live.t += len(batch)
             self._pay_others(live, batch, taken, bool(len(others)))
             earned = gained + batch.earned
@@ -341,7 +341,7 @@ class StageLoop:
         if len(unpaid):
             other -= unpaid.sum(axis=0)
 
-    def _beyond_scalars(
+    def _finish_with_arrays(
         self,
         live: Live,
         batch: Batch,

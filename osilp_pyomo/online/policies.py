@@ -486,7 +486,7 @@ class Greedy(FirstOrder):
         return _settings(KIND=kernels.FIXED)
 
 
-def described(policy: Policy) -> dict[str, Any]:
+def policy_record(policy: Policy) -> dict[str, Any]:
     """A policy as plain text and numbers; the arguments are None where they are more than that."""
     arguments: dict[str, Any] | None = None
     if is_dataclass(policy):

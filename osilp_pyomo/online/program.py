@@ -29,10 +29,10 @@ from osilp_pyomo.online.hindsight.lp import stage_lp
 from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
 from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.policies import Policy, view_of
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.runs import Run
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
-from osilp_pyomo.online.stages.evaluator import Evaluator, lay_out
+from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.identity import identity_of
 from osilp_pyomo.online.stages.template import StageFamily
 from osilp_pyomo.online.warm_start import warm_dual
@@ -43,7 +43,7 @@ OFFLINE = ("exchange", "discretized", "projected")
 _ITERATIONS = 500
 
 
-class OnlineProgram(CompiledStages):
+class OnlineProgram(ProgramData):
     """A model compiled for arrivals that come one by one; made by :func:`compile_online`.
 
     It holds plain arrays and compiled formulas, no Pyomo model, and can be pickled.
@@ -60,9 +60,8 @@ class OnlineProgram(CompiledStages):
     Examples
     --------
     >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> from osilp_pyomo.demo import demo_program
+    >>> program = demo_program()
     >>> program
     OnlineProgram: 40 arrivals, 1 decision each, 5 resources of usage; print(program.describe()) tells more
     >>> program.default_guard, program.stage_solver
@@ -285,8 +284,8 @@ class OnlineProgram(CompiledStages):
 
     def regridded(self, grid: Any) -> OnlineProgram:
         """The same program, its index seen on other points; ``grid`` as in :func:`compile_online`."""
-        bases = {family.name: laid.basis for family, laid in self._families()}
-        return self._on(lay_out(self.template, grid, bases), self.horizon)
+        bases = {family.name: placed.basis for family, placed in self._families()}
+        return self._on(Evaluator.of(self.template, grid, bases), self.horizon)
 
     def _families(self) -> Iterator[tuple[StageFamily, Functionals]]:
         return zip(self.template.families, self.evaluator.functionals, strict=True)
@@ -377,8 +376,8 @@ class OnlineProgram(CompiledStages):
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
             options = ExchangeOptions(tolerance, _ITERATIONS, time_limit, report, solver=solver)
-            laid = self.evaluator.functionals if method == "projected" else self.evaluator.grids
-            solved = solve_by(method, problem, laid, options)
+            placed = self.evaluator.functionals if method == "projected" else self.evaluator.grids
+            solved = solve_by(method, problem, placed, options)
         result = share_out(
             result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
         )

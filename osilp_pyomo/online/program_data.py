@@ -17,7 +17,7 @@ from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.offline.rows import TermGroup
-from osilp_pyomo.online.resolve_problem import resolve_sample
+from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.intake import Intake
@@ -29,7 +29,7 @@ from osilp_pyomo.online.stages.template import Arrivals, StageFamily, StageTempl
 _NARROW = 2.0
 
 
-class CompiledStages:
+class ProgramData:
     """Everything about a program that controllers need; it can be pickled."""
 
     def __init__(
@@ -300,4 +300,4 @@ class CompiledStages:
 
     def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str, solver: str) -> Any:
         """Dual and fractions of the sample problem of remembered arrivals."""
-        return resolve_sample(self.evaluator, self.solver, history, budget, dual, view, solver)
+        return solve_history(self.evaluator, self.solver, history, budget, dual, view, solver)

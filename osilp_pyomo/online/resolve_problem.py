@@ -14,9 +14,9 @@ from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel, LPSolution
 from osilp_pyomo.lp.row_generation import add_violated
-from osilp_pyomo.lp.wide import ColumnAnswer, solve_whole, solve_wide
+from osilp_pyomo.lp.wide import ColumnAnswer, solve_all_columns, solve_wide
 from osilp_pyomo.offline.search.scan import peaks_of
-from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Rows, minimize_dual, projected_rows
+from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, ResourceUse, minimize_dual, projected_rows
 from osilp_pyomo.online.history import History
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator
@@ -28,7 +28,7 @@ _ROWS_PER_ROUND, _ROUNDS = 40, 60
 _TOLERANCE = 1e-7
 
 
-def resolve_sample(
+def solve_history(
     evaluator: Evaluator,
     solver: StageSolver,
     history: History,
@@ -82,7 +82,7 @@ def _concave(
     rows = projected_rows(evaluator, batch)
     times = history.multiplicity
     problem = ConcaveProblem(evaluator, solver, batch, times)
-    found = minimize_dual(problem, Rows(rows.usage, budget, floor, rows.parts), dual, 1e-6)
+    found = minimize_dual(problem, ResourceUse(rows.usage, budget, floor, rows.parts), dual, 1e-6)
     return found.dual, None
 
 
@@ -155,7 +155,7 @@ def solve_sample(
     memory, so that a run that was stopped and resumed goes on exactly as if it never was.
     """
     if solver == HIGHS:
-        return solve_whole(columns, budget, floor)[1]
+        return solve_all_columns(columns, budget, floor)[1]
     answer = solve_wide([columns], budget, floor, dual)
     return None if answer.dual is None else ColumnAnswer(answer.dual, answer.decisions(columns, 0))
 

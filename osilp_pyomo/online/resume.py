@@ -27,9 +27,8 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
     Examples
     --------
     >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> from osilp_pyomo.demo import demo_program
+    >>> program = demo_program()
     >>> controller = program.controller(osilp.MirrorDescent())
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

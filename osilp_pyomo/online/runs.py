@@ -327,9 +327,9 @@ class Run(RunSummary):
         counts = np.bincount(codes, minlength=len(REASONS))
         super().__init__(evaluator, controller, float(outcome.rewards.sum()), counts, seconds, projected)
         template, index = evaluator.template, arrivals.index
-        self._arrivals, self._taken = arrivals, outcome.taken
+        self._arrivals, self._taken = arrivals, outcome.decided
         single = len(template.decisions) == 1 and not template.decisions[0].key
-        frames = [template.decision_frame(numbers, index) for numbers in (outcome.taken, outcome.wanted)]
+        frames = [template.decision_frame(numbers, index) for numbers in (outcome.decided, outcome.wanted)]
         self.decisions, self.wanted = (frame.iloc[:, 0] if single else frame for frame in frames)
         self.reasons = pd.Series(np.array(REASONS, dtype=object)[codes], index=index, name="reason")
         self.rewards = pd.Series(outcome.rewards, index=index, name="reward")

@@ -15,7 +15,7 @@ from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.controller import Controller
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.policies import view_of
-from osilp_pyomo.online.resolve_problem import resolve_sample
+from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
@@ -51,7 +51,7 @@ def _from_arrivals(
     batch = evaluator.batch(arrivals)
     history.add(batch, keys_of(batch))
     total = evaluator.resources[view].total
-    found = resolve_sample(evaluator, solver, history, total * len(arrivals) / horizon, np.zeros(len(total)), view)
+    found = solve_history(evaluator, solver, history, total * len(arrivals) / horizon, np.zeros(len(total)), view)
     if found is None:
         raise OptionError("warm_start: the offline problem of these arrivals has no solution.")
     return found[0]

@@ -23,8 +23,8 @@ from osilp_pyomo.studies.executors import run_all
 from osilp_pyomo.studies.files import (
     Tables,
     check_file_format,
+    concat_frames,
     jobs_of,
-    joined,
     read_header,
     read_tables,
     write_header,
@@ -64,9 +64,8 @@ class StudyInterrupted(KeyboardInterrupt):
     Examples
     --------
     >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> from osilp_pyomo.demo import demo_program
+    >>> program = demo_program()
     >>> def requests(rng, horizon):
     ...     raise KeyboardInterrupt  # as if Ctrl-C had been pressed
     >>> try:
@@ -107,9 +106,8 @@ class Study:
     Examples
     --------
     >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
+    >>> from osilp_pyomo.demo import demo_program
+    >>> program = demo_program()
     >>> study = osilp.compare(program, [osilp.Greedy(), osilp.Resolve()], trials=3, order="permutation")
     >>> study.finished, study.expected, study.complete, study.benchmarks
     (3, 3, True, ('exchange', 'projected'))
@@ -317,7 +315,7 @@ def load_study(path: Any) -> Study:
     header = read_header(folder)
     if not header:
         raise SavedStateError(f"'{path}' holds no study.")
-    return Study(header, _whole(folder, header))
+    return Study(header, _load_complete(folder, header))
 
 
 def compare(
@@ -431,7 +429,7 @@ def compare(
     said: list[str] = []
 
     def study() -> Study:
-        return Study(settings, {name: joined(parts) for name, parts in gathered.items()})
+        return Study(settings, {name: concat_frames(parts) for name, parts in gathered.items()})
 
     shown = bar(progress, total=len(jobs), initial=len(jobs) - len(left), desc="trials")
     try:
@@ -473,7 +471,7 @@ def _format_of(folder: Path) -> str:
 def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
     """Begin a study in a folder, or go on with the same one."""
     _refuse_other(folder, settings)
-    tables = _whole(folder, settings)
+    tables = _load_complete(folder, settings)
     if len(tables["runs"]):
         # Trials that are there stay, also where fewer are asked for now.
         settings["trials"] = max(settings["trials"], int(tables["runs"]["trial"].max()) + 1)
@@ -481,7 +479,7 @@ def _begin(folder: Path, settings: dict[str, Any]) -> Tables:
     return tables
 
 
-def _whole(folder: Path, settings: Mapping[str, Any]) -> Tables:
+def _load_complete(folder: Path, settings: Mapping[str, Any]) -> Tables:
     """What a folder holds of a study; every trial in it has all its runs."""
     tables = read_tables(folder)
     expected = sum(len(guards.split(", ")) for _, _, guards in settings["policies"])

@@ -36,11 +36,8 @@ class ViolationDisplay(Display):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = ViolationDisplay.from_study(study)
     >>> figure = display.plot()  # into a figure of its own, or one that is given
     >>> len(figure.axes), sorted(display.frame)
@@ -115,11 +112,8 @@ class PriceDisplay(Display):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = PriceDisplay.from_study(study)
     >>> figure = display.plot()  # into a figure of its own, or one that is given
     >>> len(figure.axes), sorted(display.frame)
@@ -184,11 +178,8 @@ class BudgetDisplay(Display):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = BudgetDisplay.from_study(study)
     >>> figure = display.plot()  # into a figure of its own, or one that is given
     >>> len(figure.axes), sorted(display.frame)
@@ -235,11 +226,8 @@ class BracketDisplay(Display):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = BracketDisplay.from_study(study)
     >>> figure = display.plot()  # into a figure of its own, or one that is given
     >>> len(figure.axes), sorted(display.frame)
@@ -296,11 +284,8 @@ def study_figure(study: Any, what: str | None) -> Any:
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> [axis.get_xlabel() for axis in study_figure(study, "budget").axes]
     ['arrivals t']
     """
@@ -324,11 +309,8 @@ def displays_of(study: Any) -> Iterator[Display]:
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> [display.title for display in displays_of(study)][:2]
     ['Regret', 'Violation']
     """

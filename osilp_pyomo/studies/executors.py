@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from functools import lru_cache
 
-from osilp_pyomo._pools import given, processes
+from osilp_pyomo._pools import payload, processes
 from osilp_pyomo.errors import ExecutorError, OptionError
 from osilp_pyomo.studies.trial import Job, Plan, Records, run_trial
 
@@ -63,4 +63,4 @@ def _unpack_and_run(packed: bytes, job: Job) -> Records:
 
 
 def _run_here(job: Job) -> Records:
-    return run_trial(_unpacked(given()), job)
+    return run_trial(_unpacked(payload()), job)

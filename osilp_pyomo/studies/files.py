@@ -99,7 +99,7 @@ def read_tables(folder: Path) -> Tables:
             ) from None
         for name in FRAMES:
             added[name].append(frames[name])
-    return {name: joined(parts) for name, parts in added.items()}
+    return {name: concat_frames(parts) for name, parts in added.items()}
 
 
 def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
@@ -121,7 +121,7 @@ def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
         (folder / _TRIALS).rmdir()
 
 
-def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def concat_frames(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Frames of trials one below the other, in the order of the trials and not of their ending."""
     kept = [part for part in parts if len(part)]
     if not kept:

@@ -17,7 +17,7 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.grids import Points
 from osilp_pyomo.online.controller import GUARDS
 from osilp_pyomo.online.describe import formulas
-from osilp_pyomo.online.policies import Policy, described
+from osilp_pyomo.online.policies import Policy, policy_record
 from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.online.stages.template import Arrivals
 from osilp_pyomo.studies.trial import ORDERS, Entrant, Job, Plan
@@ -68,10 +68,10 @@ def make_plan(
         raise OptionError("compare: the benchmark 'discretized' is for linear stages only.")
     source = None if sampler is not None else program.arrivals(data, profiles)
     sizes = _horizons(program, source, order, horizons)
-    laid = _several(grids, "grids", "grids such as Midpoint(500)")
+    placed = _several(grids, "grids", "grids such as Midpoint(500)")
     entrants = _entrants(program, policies, guards)
-    plan = Plan(program, entrants, source, sampler, order, sizes, laid, chosen, budget, null, int(seed))
-    for grid in range(len(laid)):
+    plan = Plan(program, entrants, source, sampler, order, sizes, placed, chosen, budget, null, int(seed))
+    for grid in range(len(placed)):
         # What a policy or a grid refuses, it refuses now and not in the middle.
         fitted = plan.program_for(sizes[0], grid)
         for entrant in entrants:
@@ -183,7 +183,7 @@ def _named(policies: Sequence[Any]) -> dict[str, Any]:
 
 def _text(policy: Any) -> str:
     """A policy with the arguments that are not at their defaults."""
-    arguments = described(policy)["arguments"] if isinstance(policy, Policy) else None
+    arguments = policy_record(policy)["arguments"] if isinstance(policy, Policy) else None
     if arguments is None:
         text = _without_address(repr(policy))
         return type(policy).__name__ if text.startswith("<") else text
@@ -201,7 +201,7 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
     program = plan.program
     under: dict[tuple[str, str], list[str]] = {}
     for entrant in plan.entrants:
-        under.setdefault((entrant.name, _told(entrant.policy)), []).append(entrant.guard)
+        under.setdefault((entrant.name, _text_of(entrant.policy)), []).append(entrant.guard)
     sampler = plan.sampler if plan.sampler is None or hasattr(plan.sampler, "__qualname__") else type(plan.sampler)
     first = plan.source
     if digest and first is None:
@@ -227,11 +227,11 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
     }
 
 
-def _told(policy: Policy) -> str:
+def _text_of(policy: Policy) -> str:
     """A policy with all that it was given, so that two different ones have different texts."""
     text = repr(policy)
     if " at 0x" in text or "..." in text:
-        given = described(policy)["arguments"] or getattr(policy, "__dict__", {})
+        given = policy_record(policy)["arguments"] or getattr(policy, "__dict__", {})
         text = f"{type(policy).__qualname__}({', '.join(f'{name}={_short(value)}' for name, value in given.items())})"
     return text
 

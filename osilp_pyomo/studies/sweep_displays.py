@@ -104,11 +104,8 @@ class RegretDisplay(SweepDisplay):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = RegretDisplay.from_study(study)
     >>> figure = display.plot()
     >>> display.frame[["measure", "mean"]].round(3)
@@ -130,11 +127,8 @@ class OverrunDisplay(SweepDisplay):
 
     Examples
     --------
-    >>> import osilp_pyomo as osilp
-    >>> from osilp_pyomo.demo import demo_model
-    >>> m = demo_model(arrivals=40)
-    >>> program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5))
-    >>> study = osilp.compare(program, osilp.Resolve(), trials=2, order="permutation")
+    >>> from osilp_pyomo.demo import demo_study
+    >>> study = demo_study()
     >>> display = OverrunDisplay.from_study(study)
     >>> figure = display.plot()
     >>> display.frame[["measure", "mean"]].round(3)

@@ -104,15 +104,15 @@ class Plan:
         source = self.source if self.sampler is None else self._sampled(random, job.horizon)
         assert source is not None
         if self.order == "iid":
-            return source.taken(random.integers(len(source), size=job.horizon))
+            return source.take(random.integers(len(source), size=job.horizon))
         if len(source) < job.horizon:
             raise DataError(
                 f"compare: {len(source)} arrivals are there where {job.horizon} are needed; give horizons= of at most "
                 f"{len(source)}, or draw with replacement by order='iid'."
             )
         if self.order == "permutation":
-            return source.taken(random.permutation(len(source))[: job.horizon])
-        return source.taken(np.arange(job.horizon))
+            return source.take(random.permutation(len(source))[: job.horizon])
+        return source.take(np.arange(job.horizon))
 
     def _sampled(self, random: np.random.Generator, horizon: int) -> Arrivals:
         assert self.sampler is not None
@@ -203,7 +203,7 @@ class _Trial:
             for number, outcome in enumerate(found):
                 before = used[number][-1][-1] if used[number] else 0.0
                 outcomes[number].append(outcome)
-                used[number].append(before + program.evaluator.used(batch, outcome.taken).cumsum(axis=0))
+                used[number].append(before + program.evaluator.used(batch, outcome.decided).cumsum(axis=0))
             if priced:
                 for entrant, controller in zip(plan.entrants, controllers, strict=True):
                     self._record_price(controller.price, entrant.name, entrant.guard, controller.t)

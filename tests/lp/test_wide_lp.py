@@ -21,7 +21,7 @@ from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.models import WideModel, lp_model
 from osilp_pyomo.lp.scaling import Scaling
-from osilp_pyomo.lp.wide import solve_whole, solve_wide
+from osilp_pyomo.lp.wide import solve_all_columns, solve_wide
 from osilp_pyomo.offline import problem
 from osilp_pyomo.offline.search import scan as search
 from osilp_pyomo.online.hindsight.lp import stage_lp
@@ -96,9 +96,9 @@ def test_certificate_and_highs(kind, seed, cuts):
         take_small_steps(patch)
         columns, budget, floor = wide_problem(kind, seed)
         places = [0, *sorted(int(cut * len(columns)) for cut in cuts), len(columns)]
-        blocks = [columns.taken(np.arange(first, last)) for first, last in pairwise(places)]
+        blocks = [columns.take(np.arange(first, last)) for first, last in pairwise(places)]
         answer = solve_wide(blocks, budget, floor)
-    status, whole = solve_whole(columns, budget, floor)
+    status, whole = solve_all_columns(columns, budget, floor)
     assert answer.status == status == "optimal"
     x = np.concatenate([answer.decisions(block, number) for number, block in enumerate(blocks)])
     assert_certified(columns, budget, floor, answer, x)
@@ -121,7 +121,7 @@ def test_worked_by_hand(small_steps):
 @pytest.mark.parametrize("blocks", [1, 7])
 def test_blocks_and_order_do_not_matter(blocks):
     columns, budget, floor = wide_problem("plain", 3, 60_000, 5)
-    parts = [columns.taken(places) for places in np.array_split(np.arange(len(columns)), blocks)]
+    parts = [columns.take(places) for places in np.array_split(np.arange(len(columns)), blocks)]
     calls = []
 
     def backwards(function, every):
@@ -164,7 +164,7 @@ def test_unbounded_columns(small_steps):
     upper = columns.upper.copy()
     upper[::500] = np.inf
     opened = DenseColumns(columns.values, columns.matrix, columns.lower, upper)
-    answer, whole = solve_wide([opened], budget, floor), solve_whole(opened, budget, floor)[1]
+    answer, whole = solve_wide([opened], budget, floor), solve_all_columns(opened, budget, floor)[1]
     assert answer.objective == pytest.approx(whole.x @ columns.values, rel=1e-9)
     endless = DenseColumns(np.abs(columns.values), -columns.matrix, columns.lower, upper)
     assert solve_wide([endless], budget, floor).status == "unbounded"
@@ -229,7 +229,7 @@ def test_deadline(monkeypatch):
     columns, budget, floor = wide_problem("plain", 3, 2000, 3)
     assert solve_wide([columns], budget, floor, deadline=0.0).status == "time_limit"
     # The time may also be over while HiGHS works.
-    monkeypatch.setattr(wide_lp, "solve_whole", lambda *arguments: ("time_limit", None))
+    monkeypatch.setattr(wide_lp, "solve_all_columns", lambda *arguments: ("time_limit", None))
     assert solve_wide([columns], budget, floor, deadline=np.inf).status == "time_limit"
 
 

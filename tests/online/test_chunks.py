@@ -98,7 +98,7 @@ def test_optimum_of_every_source_is_that_of_the_frame(program, frame, tmp_path, 
         written = pd.read_csv(tmp_path / "x.csv")
         assert written["arrival"].tolist() == list(range(COUNT))
         assert (written["x"] * frame["value"]).sum() == pytest.approx(whole.objective, rel=1e-9)
-        # Found on other points, so that it is alike, not the same.
+        # DualSolution on other points, so that it is alike, not the same.
         assert found.violation == pytest.approx(whole.violation, rel=0.01)
         assert found.test_violation <= 1e-7
 

@@ -141,7 +141,7 @@ def test_the_loop_equals_the_plain_path(name):
         fast, slow = (PROGRAM.controller(POLICIES[name], guard) for _ in range(2))
         slow._loop.kernel = False
         one, two = fast.meet(batch), slow.meet(batch)
-        np.testing.assert_allclose(one.taken, two.taken, atol=1e-9)
+        np.testing.assert_allclose(one.decided, two.decided, atol=1e-9)
         assert one.reasons.tolist() == two.reasons.tolist()
         np.testing.assert_allclose(fast.dual, slow.dual, atol=1e-9)
 

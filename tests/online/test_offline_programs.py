@@ -39,7 +39,7 @@ def choices():
 def test_merging_equal_arrivals_changes_no_optimum(places, several):
     m = choices() if several else packing(6)
     program = program_of(m, horizon=max(2, len(places)))
-    arrivals = program.arrivals().taken(np.array(places))
+    arrivals = program.arrivals().take(np.array(places))
     merged = program.solve_offline(arrivals)
     alone = by_exchange(
         stage_lp(program.evaluator, arrivals, np.ones(len(arrivals))), ExchangeOptions(1e-9, 500, None, print)
@@ -62,7 +62,7 @@ def test_merging_equal_arrivals_changes_no_optimum(places, several):
 
 def test_merged_arrivals_keep_the_order_in_which_they_came():
     program = program_of(packing(6))
-    merged = merge_equal(program.arrivals().taken(np.array([4, 1, 4, 0, 1])), program.template)
+    merged = merge_equal(program.arrivals().take(np.array([4, 1, 4, 0, 1])), program.template)
     assert merged.counts.tolist() == [2, 2, 1]
     assert merged.which.tolist() == [0, 1, 0, 2, 1]
     assert merged.arrivals.values[0].tolist() == program.arrivals().values[0][[4, 1, 0]].tolist()
@@ -72,7 +72,7 @@ def test_whole_decisions_are_not_shared_out():
     m = packing(6)
     m.x.domain = pyo.Binary
     program = program_of(m, horizon=12)
-    found = program.solve_offline(program.arrivals().taken(np.repeat(np.arange(6), 2)))
+    found = program.solve_offline(program.arrivals().take(np.repeat(np.arange(6), 2)))
     assert set(found.values.round(9)) <= {0.0, 1.0}
 
 

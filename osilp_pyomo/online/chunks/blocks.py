@@ -22,7 +22,7 @@ from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.online.chunks.source import ParquetPart
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
@@ -54,7 +54,7 @@ class FileBlock:
             raise _gone(self.path, error) from None
         return DenseColumns(numbers[:, 0], numbers[:, _BEFORE:], numbers[:, 1], numbers[:, 2])
 
-    def data(self, program: CompiledStages) -> Arrivals:
+    def data(self, program: ProgramData) -> Arrivals:
         """The data of its arrivals."""
         values: list[Any] = []
         try:
@@ -76,12 +76,12 @@ class FileBlock:
 class BlockMaker:
     """Projects chunks of arrivals into blocks in a folder; it can be sent to where the chunks are read."""
 
-    program: CompiledStages
+    program: ProgramData
     folder: str
     fingerprint: str
 
     @classmethod
-    def of(cls, program: CompiledStages, folder: Path) -> BlockMaker:
+    def of(cls, program: ProgramData, folder: Path) -> BlockMaker:
         """That of a program."""
         return cls(program, str(folder.resolve()), program.fingerprint)
 

@@ -12,15 +12,13 @@ from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.controller import REASONS, Controller
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.runs import LongRun
 
 _REASONS = np.array(REASONS, dtype=object)
 
 
-def replay_chunks(
-    program: CompiledStages, controller: Controller, chunks: Chunks, write: Any, progress: bool
-) -> LongRun:
+def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, write: Any, progress: bool) -> LongRun:
     """Decide the arrivals of all chunks in order; what is remembered is budgets, prices and sums."""
     started = time.perf_counter()
     target = decision_file(write, chunks.paths)
@@ -42,7 +40,7 @@ def replay_chunks(
                     codes = outcome.reasons.astype(np.int64)
                     earned += float(outcome.rewards.sum())
                     reasons += np.bincount(codes, minlength=len(REASONS))
-                    sink(outcome.taken, {"reason": _REASONS[codes], "reward": outcome.rewards})
+                    sink(outcome.decided, {"reason": _REASONS[codes], "reward": outcome.rewards})
                     shown.update(len(batch))
         if not met:
             raise DataError("replay: there are no arrivals.")

@@ -35,7 +35,7 @@ from osilp_pyomo.online.chunks.blocks import BlockMaker, FileBlock
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.hindsight.lp import ordinary_duals, stage_subject
-from osilp_pyomo.online.program_data import CompiledStages
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import PROJECTED
 from osilp_pyomo.online.stages.identity import identity_of
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily
@@ -47,7 +47,7 @@ _TOGETHER = 2**20
 
 
 def solve_chunks(
-    program: CompiledStages,
+    program: ProgramData,
     chunks: Chunks,
     *,
     write: Any = None,
@@ -95,7 +95,7 @@ def solve_chunks(
         return settled.result(time.monotonic() - started, target)
 
 
-def _refuse_stages(program: CompiledStages) -> None:
+def _refuse_stages(program: ProgramData) -> None:
     template = program.template
     wrong = None
     if not template.linear:
@@ -110,7 +110,7 @@ def _refuse_stages(program: CompiledStages) -> None:
         )
 
 
-def _refuse_unpickled(program: CompiledStages) -> None:
+def _refuse_unpickled(program: ProgramData) -> None:
     try:
         pickle.dumps(program)
     except Exception as error:
@@ -142,7 +142,7 @@ def _folder(cache: Any, chunks: Chunks) -> Iterator[Path]:
 
 
 def _make_blocks(
-    program: CompiledStages, chunks: Chunks, folder: Path, run: Callable[..., Any], deadline: float, progress: bool
+    program: ProgramData, chunks: Chunks, folder: Path, run: Callable[..., Any], deadline: float, progress: bool
 ) -> list[FileBlock] | None:
     """Project all chunks: where they can be read by themselves wherever that is done, else here one after the other.
 
@@ -163,7 +163,7 @@ def _make_blocks(
     return blocks
 
 
-def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, folder: Path) -> Iterator[FileBlock]:
+def _made_in_order(program: ProgramData, maker: BlockMaker, chunks: Chunks, folder: Path) -> Iterator[FileBlock]:
     first = 0
     for number, frame in enumerate(chunks.frames(program.intake.columns)):
         if len(frame):
@@ -172,7 +172,7 @@ def _made_in_order(program: CompiledStages, maker: BlockMaker, chunks: Chunks, f
             yield block
 
 
-def _without_answer(program: CompiledStages, answer: WideAnswer, seconds: float) -> Result:
+def _without_answer(program: ProgramData, answer: WideAnswer, seconds: float) -> Result:
     why = "what conflicts is not looked for among arrivals in chunks" if answer.status == "infeasible" else ""
     solved = Solved(
         answer.status, np.nan, np.nan, rows=program.evaluator.resources[PROJECTED].size, conflict=Conflict(why_none=why)
@@ -225,13 +225,13 @@ class _Look:
             x if self.keep else None,
         )  # fmt: skip
 
-    def _refuse_changed(self, program: CompiledStages, block: FileBlock, arrivals: Arrivals) -> None:
+    def _refuse_changed(self, program: ProgramData, block: FileBlock, arrivals: Arrivals) -> None:
         """Compute some columns once more: blocks may have lain on a disk for long."""
         some = np.unique(np.linspace(0, len(arrivals) - 1, _LOOKED_AT).astype(int))
-        batch = program.evaluator.batch(arrivals.taken(some), keep_points=False)
+        batch = program.evaluator.batch(arrivals.take(some), keep_points=False)
         width = batch.rewards.shape[1]
         places = (some[:, None] * width + np.arange(width)).ravel()
-        kept = block.load().taken(places)
+        kept = block.load().take(places)
         pairs = (
             (kept.matrix, batch.use[PROJECTED].reshape(len(places), -1)), (kept.values, batch.rewards.ravel()),
             (kept.lower, batch.lower.ravel()), (kept.upper, batch.upper.ravel()),
@@ -241,7 +241,7 @@ class _Look:
 
     @staticmethod
     def _use(
-        program: CompiledStages, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray
+        program: ProgramData, family: StageFamily, arrivals: Arrivals, x: FloatArray, points: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         activity, size = np.zeros(len(points)), np.zeros(len(points))
         step = max(1, _TOGETHER // max(1, len(points) * x.shape[1]))
@@ -250,7 +250,7 @@ class _Look:
         taken = np.arange(len(x)) if fixed else np.flatnonzero(x.any(axis=1))
         for start in range(0, len(taken), step):
             places = taken[start : start + step]
-            use, constants = program.template.on_points(family, arrivals.taken(places), points)
+            use, constants = program.template.on_points(family, arrivals.take(places), points)
             own = x[places].ravel()
             flat = use.reshape(len(own), -1)
             activity += own @ flat
@@ -264,7 +264,7 @@ class _Look:
 class _Settling:
     """Sums up what the last sweep sees, and makes a result of it."""
 
-    def __init__(self, program: CompiledStages, folder: Path, answer: WideAnswer, blocks: Sequence[FileBlock]) -> None:
+    def __init__(self, program: ProgramData, folder: Path, answer: WideAnswer, blocks: Sequence[FileBlock]) -> None:
         self.program, self.answer, self.blocks = program, answer, blocks
         self._maker = BlockMaker.of(program, folder)
         total = sum(block.arrivals for block in blocks)

@@ -20,7 +20,14 @@ from osilp_pyomo.offline.methods import Point, Solved
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.search.scan import peaks_of, scan_points
-from osilp_pyomo.online.hindsight.concave_dual import ConcaveProblem, Found, Part, Rows, minimize_dual, projected_rows
+from osilp_pyomo.online.hindsight.concave_dual import (
+    ConcaveProblem,
+    DualSolution,
+    Part,
+    ResourceUse,
+    minimize_dual,
+    projected_rows,
+)
 from osilp_pyomo.online.hindsight.lp import DecisionNames, ordinary_duals, stage_subject
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
@@ -56,7 +63,7 @@ def solve_convex(
     return make_result(subject, method, solved, time.monotonic() - started)
 
 
-def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> Rows:
+def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> ResourceUse:
     """Resources of single points, and ordinary rows."""
     evaluator, batch = problem.evaluator, problem.batch
     resources = evaluator.resources[PROJECTED]
@@ -86,14 +93,14 @@ def _point_rows(problem: ConcaveProblem, chosen: list[FloatArray]) -> Rows:
             size = len(points)
         parts.append(Part(group.family, group.sign, slice(first, first + size), points, None, np.ones(size)))
         first += size
-    return Rows(np.concatenate(usage, axis=2), np.concatenate(budget), np.concatenate(floor), tuple(parts))
+    return ResourceUse(np.concatenate(usage, axis=2), np.concatenate(budget), np.concatenate(floor), tuple(parts))
 
 
-def _exchange(problem: ConcaveProblem, batch: Batch, found: Found) -> tuple[Found, Rows]:
+def _exchange(problem: ConcaveProblem, batch: Batch, found: DualSolution) -> tuple[DualSolution, ResourceUse]:
     """Add points that the answer overruns until there are none."""
     families = problem.template.families
     chosen = [np.empty((0, family.domain.dimension)) for family in families]
-    kept: Rows | None = None
+    kept: ResourceUse | None = None
     for turn in range(_ROUNDS):
         added = 0
         for number in range(len(families)):
@@ -118,7 +125,7 @@ def _exchange(problem: ConcaveProblem, batch: Batch, found: Found) -> tuple[Foun
     return found, rows
 
 
-def _start(rows: Rows, before: Rows | None, dual: FloatArray) -> FloatArray:
+def _start(rows: ResourceUse, before: ResourceUse | None, dual: FloatArray) -> FloatArray:
     """Prices of the points that were there before, which stand first among those of their row."""
     start = np.zeros(len(rows.budget))
     if before is not None:
@@ -181,7 +188,7 @@ def excess_at(problem: ConcaveProblem, number: int, x: FloatArray, points: Float
 
 
 def _repaired(
-    problem: ConcaveProblem, rows: Rows, x: FloatArray, null: FloatArray | None, method: str
+    problem: ConcaveProblem, rows: ResourceUse, x: FloatArray, null: FloatArray | None, method: str
 ) -> tuple[FloatArray, bool]:
     """Move an answer towards the null decision until it overruns nothing; by convexity a little is enough."""
     if null is None:
@@ -216,7 +223,9 @@ def _share(over: FloatArray, room: FloatArray) -> float:
     return float(np.max(over[violated] / (over[violated] + room[violated])))
 
 
-def _solved(problem: ConcaveProblem, rows: Rows, found: Found, null: FloatArray | None, method: str) -> Solved:
+def _solved(
+    problem: ConcaveProblem, rows: ResourceUse, found: DualSolution, null: FloatArray | None, method: str
+) -> Solved:
     """An answer that keeps every row, the bound, prices, and what the audit sees."""
     evaluator, template = problem.evaluator, problem.template
     sense = 1.0 if template.maximize else -1.0
@@ -276,7 +285,7 @@ def _complaint(broken: float, missed: float, objective: float, bound: float) -> 
     return None
 
 
-def _ordinary_violation(problem: ConcaveProblem, rows: Rows, x: FloatArray) -> float:
+def _ordinary_violation(problem: ConcaveProblem, rows: ResourceUse, x: FloatArray) -> float:
     """Largest violation of bounds, of the stages' own rows and of ordinary rows, relative to their size."""
     batch, template = problem.batch, problem.template
     over = np.maximum(batch.lower - x, x - batch.upper) / (1 + np.abs(x))
@@ -292,7 +301,7 @@ def _ordinary_violation(problem: ConcaveProblem, rows: Rows, x: FloatArray) -> f
     return worst
 
 
-def _missed(problem: ConcaveProblem, rows: Rows, dual: FloatArray) -> float:
+def _missed(problem: ConcaveProblem, rows: ResourceUse, dual: FloatArray) -> float:
     """By how much sampled decisions are worth more at a price than those that the stage solver found, all together.
 
     The bound is the dual's value, which is one only if every stage was solved; this looks at it without the solver.
@@ -336,7 +345,7 @@ def _look(problem: ConcaveProblem, number: int, x: FloatArray) -> FamilyAudit:
     )  # fmt: skip
 
 
-def _price(problem: ConcaveProblem, rows: Rows, dual: FloatArray, number: int, sense: float) -> Price:
+def _price(problem: ConcaveProblem, rows: ResourceUse, dual: FloatArray, number: int, sense: float) -> Price:
     evaluator, family = problem.evaluator, problem.template.families[number]
     parts = [part for part in rows.parts if part.family == number]
     if parts[0].phi is None:

@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ResourceUse:
     """Resources that arrivals use: coefficients (T, K, R) of the functions, and what is there of each (R,)."""
 
     usage: FloatArray
@@ -62,7 +62,7 @@ class ConcaveProblem:
         self.size = max(float(self.times @ (np.abs(batch.rewards) * evaluator.reach(batch)).sum(axis=1)), 1e-300)
         self.template = evaluator.template
 
-    def densities(self, rows: Rows, dual: FloatArray) -> Densities:
+    def densities(self, rows: ResourceUse, dual: FloatArray) -> Densities:
         """Prices of terms that mix index and decision."""
         found = []
         for part in rows.parts:
@@ -72,12 +72,12 @@ class ConcaveProblem:
                 found.append((part.family, (part.points, masses)))
         return found
 
-    def respond(self, rows: Rows, dual: FloatArray) -> FloatArray:
+    def respond(self, rows: ResourceUse, dual: FloatArray) -> FloatArray:
         """The best decisions (T, n) at a dual."""
         weights = self.batch.rewards - rows.usage @ dual
         return self.solver.best(self.batch, weights, self.densities(rows, dual))
 
-    def used(self, rows: Rows, x: FloatArray) -> FloatArray:
+    def used(self, rows: ResourceUse, x: FloatArray) -> FloatArray:
         """Use (R,) of all arrivals together."""
         values = self.template.values(self.batch.arrivals, x)
         result = np.einsum("t,tk,tkr->r", self.times, values, rows.usage, optimize=True)
@@ -92,7 +92,7 @@ class ConcaveProblem:
                 result[part.at] += part.sign * own / part.unit
         return result
 
-    def hessian(self, rows: Rows, dual: FloatArray, x: FloatArray) -> FloatArray | None:
+    def hessian(self, rows: ResourceUse, dual: FloatArray, x: FloatArray) -> FloatArray | None:
         """Second derivatives (R, R) of the dual function where stages can tell how they answer to prices."""
         tell = getattr(self.solver, "sensitivity", None)
         if tell is None:
@@ -124,7 +124,7 @@ class Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DualSolution:
     """Best dual and its value (a bound), the mixture of passes, what it uses, and how many passes there were."""
 
     dual: FloatArray
@@ -133,7 +133,7 @@ class Found:
     passes: int
 
 
-def minimize_dual(problem: ConcaveProblem, rows: Rows, start: FloatArray, gap: float = _GAP) -> Found:
+def minimize_dual(problem: ConcaveProblem, rows: ResourceUse, start: FloatArray, gap: float = _GAP) -> DualSolution:
     """Solve the dual over some resources, with a primal mixture that uses at most the budget."""
     passes: list[Pass] = []
     best: list[Any] = [np.inf, start]
@@ -162,18 +162,18 @@ def minimize_dual(problem: ConcaveProblem, rows: Rows, start: FloatArray, gap: f
         value, dual, shares = mixture
         x = sum(share * done.x for share, done in zip(shares, kept, strict=True) if share > 0)
         if best[0] - problem.earned(x) <= gap * (1 + abs(best[0])):
-            return Found(best[1], best[0], x, len(passes))
+            return DualSolution(best[1], best[0], x, len(passes))
         if best[0] - value <= 0.1 * gap * (1 + abs(best[0])):
-            return Found(best[1], best[0], x, len(passes))
+            return DualSolution(best[1], best[0], x, len(passes))
         # The LP's own dual swings; a point between it and the best one known moves steadily.
         evaluate(0.7 * best[1] + 0.3 * dual if _ % 2 else dual)
         kept.append(passes[-1])
     if mixture is None:
-        return Found(best[1], best[0], passes[-1].x, len(passes))
-    return Found(best[1], best[0], x, len(passes))
+        return DualSolution(best[1], best[0], passes[-1].x, len(passes))
+    return DualSolution(best[1], best[0], x, len(passes))
 
 
-def _newton(problem: ConcaveProblem, rows: Rows, start: FloatArray, evaluate: Any, passes: list[Pass]) -> bool:
+def _newton(problem: ConcaveProblem, rows: ResourceUse, start: FloatArray, evaluate: Any, passes: list[Pass]) -> bool:
     """Newton steps on the dual, kept above the floor; False where stages have no second derivatives.
 
     A dual at its floor whose gradient points outwards stays there; the others take a damped Newton step (Levenberg and
@@ -213,7 +213,7 @@ def _newton(problem: ConcaveProblem, rows: Rows, start: FloatArray, evaluate: An
     return True
 
 
-def _quasi_newton(whole: float, rows: Rows, start: FloatArray, evaluate: Any) -> None:
+def _quasi_newton(whole: float, rows: ResourceUse, start: FloatArray, evaluate: Any) -> None:
     """L-BFGS-B in units in which each budget, and the value, is about 1."""
     size = np.where(np.abs(rows.budget) > 0, np.abs(rows.budget), 1.0)
     scale = max(abs(evaluate(start)[0]), whole)
@@ -229,7 +229,7 @@ def _quasi_newton(whole: float, rows: Rows, start: FloatArray, evaluate: Any) ->
     )  # fmt: skip
 
 
-def _mixture(rows: Rows, passes: Sequence[Pass]) -> tuple[float, FloatArray, FloatArray] | None:
+def _mixture(rows: ResourceUse, passes: Sequence[Pass]) -> tuple[float, FloatArray, FloatArray] | None:
     """The LP over shares of passes: the most they earn together within the budget, its dual, and the shares."""
     count = len(passes)
     used = np.stack([done.used for done in passes], axis=1)
@@ -252,7 +252,7 @@ def _mixture(rows: Rows, passes: Sequence[Pass]) -> tuple[float, FloatArray, Flo
     return found.objective, np.maximum(found.row_duals[:-1], rows.floor), shares / shares.sum()
 
 
-def projected_rows(evaluator: Evaluator, batch: Batch) -> Rows:
+def projected_rows(evaluator: Evaluator, batch: Batch) -> ResourceUse:
     """Resources of test functions and ordinary rows."""
     resources, fixed = evaluator.resources[PROJECTED], batch.fixed[PROJECTED]
     parts = tuple(
@@ -264,4 +264,4 @@ def projected_rows(evaluator: Evaluator, batch: Batch) -> Rows:
         for group in evaluator.groups
     )  # fmt: skip
     budget = resources.total - (fixed.sum(axis=0) if len(fixed) else 0.0)
-    return Rows(batch.use[PROJECTED], budget, resources.floor, parts)
+    return ResourceUse(batch.use[PROJECTED], budget, resources.floor, parts)

@@ -41,7 +41,7 @@ def merge_equal(arrivals: Arrivals, template: StageTemplate) -> Merged:
     order = np.argsort(first)
     place = np.empty(len(order), dtype=int)
     place[order] = np.arange(len(order))
-    return Merged(arrivals.taken(first[order]), counts[order].astype(float), place[which.ravel()])
+    return Merged(arrivals.take(first[order]), counts[order].astype(float), place[which.ravel()])
 
 
 def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd.Index) -> Result:

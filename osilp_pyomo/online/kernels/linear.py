@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._jit import COMPILED, compiled
+from osilp_pyomo._jit import HAS_NUMBA, jit
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
@@ -139,10 +139,10 @@ def _step_numpy(dual: FloatArray, share: float, target: FloatArray, used: FloatA
     np.maximum(dual - share * (target - used), floor, out=dual)
 
 
-if COMPILED:
-    inner, inner_abs, distance = compiled(_inner_loop), compiled(_inner_abs_loop), compiled(_distance_loop)
-    add, room, fits, step = compiled(_add_loop), compiled(_room_loop), compiled(_fits_loop), compiled(_step_loop)
-    capped = compiled(_capped_loop)
+if HAS_NUMBA:
+    inner, inner_abs, distance = jit(_inner_loop), jit(_inner_abs_loop), jit(_distance_loop)
+    add, room, fits, step = jit(_add_loop), jit(_room_loop), jit(_fits_loop), jit(_step_loop)
+    capped = jit(_capped_loop)
 else:
     inner, inner_abs, distance = _inner_numpy, _inner_abs_numpy, _distance_numpy
     add, room, fits, step, capped = _add_numpy, _room_numpy, _fits_numpy, _step_numpy, _capped_numpy
@@ -151,13 +151,13 @@ else:
 # -- one decision ---------------------------------------------------------------------------------------
 
 
-@compiled
+@jit
 def nearest_to_zero(low: float, high: float) -> float:
     """The number of [low, high] that is nearest to zero."""
     return min(max(0.0, low), high)
 
 
-@compiled
+@jit
 def choose(
     rewards: FloatArray,
     usage: FloatArray,
@@ -196,7 +196,7 @@ def choose(
     return reason
 
 
-@compiled
+@jit
 def total_usage(usage: FloatArray, fixed: FloatArray, x: FloatArray, used: FloatArray) -> None:
     """Write ``fixed + x @ usage``."""
     used[:] = fixed
@@ -205,7 +205,7 @@ def total_usage(usage: FloatArray, fixed: FloatArray, x: FloatArray, used: Float
             add(used, x[j], usage[j])
 
 
-@compiled
+@jit
 def fit_one(integer: FloatArray, remaining: FloatArray, slack: FloatArray, used: FloatArray, x: FloatArray) -> int:
     """Cut the decision of one variable down to what remains: the best that fits, for its value is linear."""
     share = room(remaining, slack, used)
@@ -215,7 +215,7 @@ def fit_one(integer: FloatArray, remaining: FloatArray, slack: FloatArray, used:
     return NULL if x[0] == 0.0 else GUARDED
 
 
-@compiled
+@jit
 def fit_options(
     rewards: FloatArray,
     usage: FloatArray,
@@ -242,7 +242,7 @@ def fit_options(
 # -- how duals learn --------------------------------------------------------------------------------------
 
 
-@compiled
+@jit
 def onto_ball(dual: FloatArray, centre: FloatArray, radius: float, floor: FloatArray) -> None:
     """Project on the orthant and the ball together: w(mu) = max(floor, (y + mu c) / (1 + mu)).
 
@@ -267,7 +267,7 @@ def onto_ball(dual: FloatArray, centre: FloatArray, radius: float, floor: FloatA
     dual[:] = np.maximum((dual + high * centre) / (1.0 + high), floor)
 
 
-@compiled
+@jit
 def look(rewards: FloatArray, usage: FloatArray, reach: FloatArray, budget: FloatArray, numbers: FloatArray) -> None:
     """Add an arrival to the running means of |r| and |C - D|^2 that make the steps scale-free."""
     largest, square = 0.0, 0.0
@@ -279,7 +279,7 @@ def look(rewards: FloatArray, usage: FloatArray, reach: FloatArray, budget: Floa
     numbers[DISTANCES] += square / rewards.shape[0]
 
 
-@compiled
+@jit
 def begin(settings: FloatArray, budget: FloatArray, numbers: FloatArray, dual: FloatArray) -> None:
     """The entropy's first dual, mean |r| / (q D_k): from 0, as printed, it would never move."""
     if settings[KIND] != ENTROPY or numbers[REWARDS] <= 0.0 or inner(dual, dual) > 0.0:
@@ -291,7 +291,7 @@ def begin(settings: FloatArray, budget: FloatArray, numbers: FloatArray, dual: F
         dual[k] = reward / (dual.shape[0] * size) if size > 0.0 else 0.0
 
 
-@compiled
+@jit
 def sizes(settings: FloatArray, budget: FloatArray, numbers: FloatArray) -> tuple[float, float]:
     """Size of a dual, mean|r| / |D|, and of a subgradient, rms|C - D|, as seen so far; (1, 1) as printed."""
     if settings[SCALE_FREE] == 0.0:
@@ -305,7 +305,7 @@ def sizes(settings: FloatArray, budget: FloatArray, numbers: FloatArray) -> tupl
     return reward / wide, spread
 
 
-@compiled
+@jit
 def accelerating(settings: FloatArray, numbers: FloatArray) -> bool:
     """Whether the two-stage method is still in its first stage."""
     if settings[KIND] != TWO_STAGE or settings[STAGE] == REFINE_ONLY:
@@ -313,7 +313,7 @@ def accelerating(settings: FloatArray, numbers: FloatArray) -> bool:
     return settings[STAGE] == ACCELERATE_ONLY or numbers[LEVEL] < settings[LEVELS]
 
 
-@compiled
+@jit
 def learn(
     settings: FloatArray,
     horizon: float,
@@ -365,7 +365,7 @@ def learn(
 # -- the loop -----------------------------------------------------------------------------------------------
 
 
-@compiled
+@jit
 def run(
     settings: FloatArray,
     first: int,

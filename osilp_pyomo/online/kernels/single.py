@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._jit import compiled
+from osilp_pyomo._jit import jit
 from osilp_pyomo.online.kernels.linear import (
     ANYTIME,
     DISTANCES,
@@ -40,7 +40,7 @@ from osilp_pyomo.online.kernels.linear import (
 )
 
 
-@compiled
+@jit
 def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, slack: FloatArray) -> float:
     """Which share of the decision x of arrival t fits; 1 where all of it does."""
     share = 1.0
@@ -51,7 +51,7 @@ def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, s
     return share
 
 
-@compiled
+@jit
 def wanted_at(rows: FloatArray, t: int, reward: float, low: float, high: float, dual: FloatArray) -> tuple[float, int]:
     """What arrival t wants at a dual, and why."""
     cost, terms = 0.0, 0.0
@@ -65,7 +65,7 @@ def wanted_at(rows: FloatArray, t: int, reward: float, low: float, high: float, 
     return (high if margin > 0 else low), PRICED
 
 
-@compiled
+@jit
 def run_single(
     settings: FloatArray,
     first: int,

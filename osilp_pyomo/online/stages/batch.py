@@ -79,7 +79,7 @@ class ProjectedArrival:
         return self.batch.part(slice(self.place, self.place + 1))
 
 
-def joined(parts: Sequence[Batch], arrivals: Arrivals) -> Batch:
+def concat_batches(parts: Sequence[Batch], arrivals: Arrivals) -> Batch:
     """Batches one after the other as one, without grid points."""
 
     def all_of(name: str) -> FloatArray:

@@ -22,7 +22,7 @@ from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, place_bases, place_grids
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import GridPoints, Points, tensor_points
-from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView, joined
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView, concat_batches
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
 
 # Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache
@@ -98,6 +98,21 @@ class Evaluator:
         terms = [term for family in template.families for term in family.terms]
         terms += [term for row in template.rows for term in row.terms]
         self.has_fixed = any(term.function == CONSTANT for term in terms)
+
+    @classmethod
+    def of(cls, template: StageTemplate, grid: Any, basis: Any) -> Evaluator:
+        """With grids and test functions placed on a template's rows: one value for all, or {component: value}."""
+        names = [FamilyName(family.name, family.component) for family in template.families]
+        domains = [family.domain for family in template.families]
+        grids = place_grids(names, domains, grid)
+        functionals = place_bases(names, grids, basis)
+        extra = [
+            np.empty((0, domain.dimension))
+            if each is not None and isinstance(as_grid(each), Points)
+            else _ends(domain, placed.points)
+            for each, domain, placed in zip(by_family(grid, names, "grid"), domains, grids, strict=True)
+        ]
+        return cls(template, grids, functionals, extra)
 
     # -- resources -------------------------------------------------------------------------------------
 
@@ -232,7 +247,7 @@ class Evaluator:
                 return found
         if keep_points or len(arrivals) <= self.block:
             return self._evaluate(arrivals, keep_points)
-        return joined([self._evaluate(part, False) for part in self._blocks(arrivals)], arrivals)
+        return concat_batches([self._evaluate(part, False) for part in self._blocks(arrivals)], arrivals)
 
     def _blocks(self, arrivals: Arrivals) -> Iterator[Arrivals]:
         return (arrivals.part(slice(start, start + self.block)) for start in range(0, len(arrivals), self.block))
@@ -521,21 +536,6 @@ def _padded(matrix: Any, points: int, mass: float) -> Any:
     padded = (matrix / mass).tocsr()
     padded.resize((points, matrix.shape[1]))
     return padded
-
-
-def lay_out(template: StageTemplate, grid: Any, basis: Any) -> Evaluator:
-    """Lay grids and test functions on a template's rows: one value for all, or {component: value}."""
-    names = [FamilyName(family.name, family.component) for family in template.families]
-    domains = [family.domain for family in template.families]
-    grids = place_grids(names, domains, grid)
-    functionals = place_bases(names, grids, basis)
-    extra = [
-        np.empty((0, domain.dimension))
-        if each is not None and isinstance(as_grid(each), Points)
-        else _ends(domain, laid.points)
-        for each, domain, laid in zip(by_family(grid, names, "grid"), domains, grids, strict=True)
-    ]
-    return Evaluator(template, grids, functionals, extra)
 
 
 def _ends(domain: Domain, points: FloatArray) -> FloatArray:

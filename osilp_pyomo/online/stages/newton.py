@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._jit import COMPILED, just_in_time
+from osilp_pyomo._jit import HAS_NUMBA, just_in_time
 from osilp_pyomo.errors import CurvatureError, DataError
 from osilp_pyomo.index.formula import define, function_text
 from osilp_pyomo.index.nodes import Code
@@ -125,7 +125,7 @@ class NewtonStage(StageSolver):
     def runner(self, arrivals: int) -> Callable[..., int]:
         """The loop over arrivals; compiled where there are many of them and numba is installed."""
         self._met += arrivals
-        compile_it = COMPILED and self._met >= _WORTH_COMPILING
+        compile_it = HAS_NUMBA and self._met >= _WORTH_COMPILING
         if compile_it not in self._runners:
             slope, values = (
                 define(slope_source(self.template, 0, True), "slope"),

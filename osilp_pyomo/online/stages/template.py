@@ -162,9 +162,9 @@ class Arrivals:
         """Some of the arrivals."""
         return Arrivals(tuple(value[at] for value in self.values), self.index[at])
 
-    def taken(self, places: Any) -> Arrivals:
+    def take(self, places: Any) -> Arrivals:
         """Arrivals at some places, in that order and as often as a place comes; they are called 1, 2, ..."""
-        values = tuple(value.taken(places) if isinstance(value, CurveStack) else value[places] for value in self.values)
+        values = tuple(value.take(places) if isinstance(value, CurveStack) else value[places] for value in self.values)
         return Arrivals(values, pd.RangeIndex(1, len(places) + 1))
 
     def identities(self) -> FloatArray:

@@ -439,12 +439,8 @@ class Evaluator:
         coordinates += [x[:, j][:, None] for j in range(x.shape[1])]
         result = np.zeros((len(arrivals), len(points)))
         for term in self.template.families[family].mixed:
-            slots: list[Any] = []
-            for slot in term.slots:
-                value = arrivals.values[slot] if isinstance(slot, int) else slot
-                slots.append(value[:, None] if isinstance(value, np.ndarray) else value)
             with np.errstate(all="ignore"):
-                result += term.kernel(slots, coordinates)
+                result += term.kernel(arrivals.filled(term.slots), coordinates)
         return result
 
     def phi(self, family: int) -> Any:

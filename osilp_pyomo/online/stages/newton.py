@@ -180,12 +180,8 @@ class NewtonStage(StageSolver):
         at = [points[None, :, axis] for axis in range(points.shape[1])]
         total = np.zeros((len(batch), len(points)))
         for term, slope in zip(self.template.families[family].mixed, self._mixed_slopes[family], strict=True):
-            slots: list[Any] = []
-            for slot in term.slots:
-                value = batch.arrivals.values[slot] if isinstance(slot, int) else slot
-                slots.append(value[:, None] if isinstance(value, np.ndarray) else value)
             with np.errstate(all="ignore"):
-                total += slope(slots, at, x)[0]
+                total += slope(batch.arrivals.filled(term.slots), at, x)[0]
         return total
 
     def _mixed_derivative(self, batch: Batch, x: FloatArray, densities: Densities) -> tuple[FloatArray, FloatArray]:
@@ -202,10 +198,7 @@ class NewtonStage(StageSolver):
             for term, slope in zip(family.mixed, self._mixed_slopes[number], strict=True):
                 for start in range(0, len(x), step):
                     part = slice(start, start + step)
-                    slots: list[Any] = []
-                    for slot in term.slots:
-                        value = batch.arrivals.values[slot] if isinstance(slot, int) else slot
-                        slots.append(value[part][:, None] if isinstance(value, np.ndarray) else value)
+                    slots = batch.arrivals.part(part).filled(term.slots)
                     with np.errstate(all="ignore"):
                         one, two = slope(slots, at, x[part][:, None])
                     shape = (len(x[part]), int(priced.sum()))

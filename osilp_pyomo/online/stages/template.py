@@ -167,6 +167,11 @@ class Arrivals:
         values = tuple(value.take(places) if isinstance(value, CurveStack) else value[places] for value in self.values)
         return Arrivals(values, pd.RangeIndex(1, len(places) + 1))
 
+    def filled(self, slots: Sequence[int | CurveStack]) -> list[Any]:
+        """What fills the slots of a formula: numbers (B, 1) of fields, and curves as they are."""
+        given = [self.values[slot] if isinstance(slot, int) else slot for slot in slots]
+        return [value[:, None] if isinstance(value, np.ndarray) else value for value in given]
+
     def identities(self) -> FloatArray:
         """Numbers (B, fields) that are the same, row by row, for arrivals with the same data and for no others."""
         columns = []
@@ -190,11 +195,7 @@ class Term:
 
     def values(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
         """Its coefficient a for each arrival, something that broadcasts to (B, m)."""
-        filled: list[Any] = []
-        for slot in self.slots:
-            value = arrivals.values[slot] if isinstance(slot, int) else slot
-            filled.append(value[:, None] if isinstance(value, np.ndarray) else value)
-        return self.kernel(filled, coordinates)
+        return self.kernel(arrivals.filled(self.slots), coordinates)
 
     def group(
         self, arrivals: Arrivals, columns: Any, parameters: tuple[str | None, ...] = (), variables: tuple[str, ...] = ()

@@ -336,7 +336,7 @@ class Exchange:
     def _record(self, solution: LPSolution, violated: list[float], added: int) -> None:
         record = {
             "iteration": len(self.log) + 1,
-            "bound": solution.bound,
+            "bound": self._bound(solution),
             "violation": max(violated, default=0.0),
             "rows": len(self.working.family),
             "added": added,
@@ -346,6 +346,12 @@ class Exchange:
         self.log.append(record)
         if self.options.report is not None:
             self.options.report(record)
+
+    def _bound(self, solution: LPSolution) -> float:
+        """What no point can beat: the LP's value, unless only the box of ``_hold_columns`` keeps it from falling."""
+        if not self.model.strained:
+            return solution.bound
+        return np.inf if self.problem.core.maximize else -np.inf
 
     def _without_answer(self, status: str) -> ExchangeOutcome:
         value = np.nan
@@ -382,7 +388,7 @@ class Exchange:
         outcome = ExchangeOutcome(
             status,
             core.value(x),
-            solution.bound,
+            self._bound(solution),
             x,
             moved is not None,
             found,

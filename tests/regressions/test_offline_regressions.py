@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from models import many_kinds, one_variable, snapshot, solved, tent
@@ -118,6 +119,21 @@ def test_the_last_bit_of_a_product_does_not_make_a_ray(kernel):
     environment = {**os.environ, "OPENBLAS_CORETYPE": kernel}
     ended = subprocess.run([sys.executable, "-c", TOUCHING], env=environment, capture_output=True, text=True)
     assert ended.stdout == "all of them\n", ended.stderr
+
+
+def test_a_box_that_holds_the_lp_is_no_bound():
+    # Every LP of the run leans on the box that keeps it from being unbounded: nothing is known of the optimum yet.
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(6))
+    m.cost = pyo.Objective(expr=7.5 * sum(m.x[k] * 0.37**k for k in m.x))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[k] * u**k for k in m.x) >= pyo.exp(u))
+    best = 7.5 * np.exp(0.37) * (1 + 1e-9)
+    for most in range(1, 8):
+        found = osilp.solve(m, iteration_limit=most)
+        # Where there was no answer yet there is no bound either.
+        assert not found.bound > best
+        assert not any(found.log.get("bound", pd.Series(dtype=float)) > best)
 
 
 def test_a_fine_grid_that_misses_the_tight_point_is_not_called_unbounded():

@@ -45,6 +45,10 @@ class Option:
         return f"{self.name} : {self.kind}\n" + indent("\n".join(wrap(self.sentence, 108)), "    ")
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
@@ -53,7 +57,15 @@ def _choice(name: str, default: str, choices: tuple[str, ...], sentence: str, *,
     """An option with a few values; ``quoted`` says how its rule lists them."""
     listed = ", ".join(map(repr, choices) if quoted else choices)
     kind = ", ".join(f'"{each}"' for each in choices[:-1]) + f' or "{choices[-1]}"'
-    return Option(name, default, kind, sentence, f"one of {listed}", lambda value: value in choices, choices)
+    return Option(
+        name,
+        default,
+        kind,
+        sentence,
+        f"one of {listed}",
+        lambda value: isinstance(value, str) and value in choices,
+        choices,
+    )
 
 
 METHOD = _choice(
@@ -82,7 +94,7 @@ TIME_LIMIT = Option(
     "float, optional",
     "Seconds after which to stop early; the status then says so.",
     "a number of seconds > 0",
-    lambda value: value is None or (isinstance(value, Real) and float(value) > 0),
+    lambda value: value is None or (_is_real(value) and float(value) > 0),
 )
 SOLVER = _choice(
     "solver",
@@ -105,7 +117,7 @@ SOLVE = (
         "float",
         "Violation that counts as none, relative to the size of the row's terms.",
         "a number between 0 and 1",
-        lambda value: isinstance(value, Real) and 0 < float(value) < 1,
+        lambda value: _is_real(value) and 0 < float(value) < 1,
     ),
     Option(
         "iteration_limit",

@@ -60,7 +60,7 @@ class HighsModel:
         self.restarts = 0  # solves that met numerical trouble and were restarted in another way
         self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
         self.strained = False  # whether the last answer leans on the box of hold_columns
-        self._box = np.inf
+        self._box: tuple[FloatArray, FloatArray] | None = None
         self._smallest = 1e-12 if keep_tiny else 1e-9
         self._highs = highspy.Highs()
         self._set("output_flag", False)
@@ -144,21 +144,27 @@ class HighsModel:
         self._sizes = np.delete(self._sizes, numbers)
 
     def hold_columns(self, size: float) -> None:
-        """Keep columns without bounds within ``size`` of zero, in the units that HiGHS works in.
+        """Keep columns without bounds within a box around zero or their one bound, in the units that HiGHS works in.
 
-        An answer that does not lean on this box (``strained``) is one of the LP without it.
+        An answer of an LP that does not lean on this box (``strained``) is one of the LP without it. Of a model with
+        integers that could not be seen.
         """
-        self._box = size
+        assert not self._integer.any()
         lower, upper = self._lp.column_lower / self._scaling.units, self._lp.column_upper / self._scaling.units
-        lower, upper = np.where(np.isfinite(lower), lower, -size), np.where(np.isfinite(upper), upper, size)
+        least = np.where(np.isfinite(lower), lower, np.minimum(-size, np.where(np.isfinite(upper), upper, 0.0) - size))
+        most = np.where(np.isfinite(upper), upper, np.maximum(size, np.where(np.isfinite(lower), lower, 0.0) + size))
+        # Where a column has a bound of its own, it cannot lean on the box.
+        self._box = np.where(np.isfinite(lower), -np.inf, least), np.where(np.isfinite(upper), np.inf, most)
         everywhere = np.arange(self._lp.columns, dtype=np.int32)
-        self._highs.changeColsBounds(len(everywhere), everywhere, np.minimum(lower, upper), np.maximum(lower, upper))
+        self._highs.changeColsBounds(len(everywhere), everywhere, least, most)
 
     def _leans_on_box(self, y: FloatArray, reduced: FloatArray) -> bool:
-        """Whether a column without a bound of its own is held by the box, and the objective would gain without it."""
-        held = np.abs(y) >= (1 - 1e-9) * self._box
-        held &= np.isinf(np.where(y > 0, self._lp.column_upper, self._lp.column_lower))
-        return bool(np.any(held & ((np.abs(reduced) > FEASIBILITY_TOLERANCE) | self._integer.any())))
+        """Whether a column is held by the box, and the objective would gain without it."""
+        if self._box is None:
+            return False
+        least, most = self._box
+        held = (y - least <= 1e-9 * np.abs(least)) | (most - y <= 1e-9 * np.abs(most))
+        return bool(np.any(held & (np.abs(reduced) > FEASIBILITY_TOLERANCE)))
 
     def solve_with_fixed(self, columns: IntArray, values: FloatArray) -> LPSolution:
         """Fix integer columns at values and solve the LP that is left, for the prices of an integer answer."""
@@ -190,7 +196,7 @@ class HighsModel:
     def limit_time(self, seconds: float) -> None:
         """Let the next solve take at most so long."""
         # HiGHS counts its run time over all solves of one model.
-        self._set("time_limit", self._highs.getRunTime() + max(seconds, 0.0))
+        self._set("time_limit", float(self._highs.getRunTime() + max(seconds, 0.0)))
 
     def solve(self) -> LPSolution:
         """Solve from where the last solve ended."""

@@ -148,7 +148,9 @@ class Exchange:
         self._tolerance = options.tolerance
         self._solved = self.working  # the rows that the last solution has duals for
         self._known: set[tuple[int, bytes]] = set()
-        self._boxes = iter(_BOXES)
+        # Without a cost nothing can be unbounded, and what a box does to integers could not be seen in the answer.
+        self._boxes = iter(_BOXES if problem.core.cost.any() and not problem.core.integer.any() else ())
+        self._held = False
         for search in self.searches:
             self._add(search, *search.beginning())
 
@@ -203,6 +205,12 @@ class Exchange:
                 return self._without_answer("infeasible_or_unbounded")
             if current.status == "solver_error" and self._hold_columns():
                 continue
+            if current.status == "infeasible" and self._held:
+                # The box may be what cannot be satisfied together with the rows.
+                if self._hold_columns():
+                    continue
+                feasible = self._find_any_point()
+                return self._without_answer("infeasible" if feasible == "infeasible" else "infeasible_or_unbounded")
             if current.status in ("time_limit", "solver_error", "iteration_limit") and solution is not None:
                 status = current.status
                 break
@@ -466,6 +474,7 @@ class Exchange:
             return False
         assert isinstance(self.model, HighsModel)  # a wide model has bounds for every column
         self.model.hold_columns(size)
+        self._held = True
         return True
 
     def _find_any_point(self) -> str:

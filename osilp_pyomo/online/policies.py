@@ -127,7 +127,10 @@ class Policy(ABC):
 
 def view_of(policy: Policy) -> str:
     """The resources that a policy prices, "projected" or "pointwise"; "points" is an older word for the latter."""
-    return POINTWISE if policy.view == "points" else policy.view
+    view = POINTWISE if policy.view == "points" else policy.view
+    if view not in (PROJECTED, POINTWISE):
+        raise OptionError(f"{policy!r}: view must be 'projected' or 'pointwise' (got {policy.view!r}).")
+    return view
 
 
 class FirstOrder(Policy):

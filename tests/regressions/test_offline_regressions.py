@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,61 @@ def test_a_box_that_holds_the_lp_is_no_bound():
         # Where there was no answer yet there is no bound either.
         assert not found.bound > best
         assert not any(found.log.get("bound", pd.Series(dtype=float)) > best)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e10])
+@pytest.mark.parametrize("count", [3, 6])
+def test_the_box_that_holds_the_lp_is_not_what_makes_it_infeasible(size, count):
+    # A constant is feasible, and p(0.3) >= size * exp(0.3) bounds it.
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(count))
+    m.cost = pyo.Objective(expr=sum(float(np.cos(0.3 * k)) * m.x[k] for k in m.x))
+    m.row = SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.cos(k * u) * m.x[k] for k in m.x) >= size * pyo.exp(u)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.AccuracyWarning)
+        found = osilp.solve(m)
+    assert found.status in ("optimal", "inaccurate", "infeasible_or_unbounded", "solver_error")
+    if found.status == "optimal":
+        assert found.objective == pytest.approx(size * np.exp(0.3), rel=1e-6)
+
+
+def test_the_box_does_not_hold_integers():
+    # n = 7 k stops at 994 in a box of 1000, and touches nothing.
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(9))
+    m.n, m.k = pyo.Var(domain=pyo.Integers), pyo.Var(domain=pyo.Integers)
+    m.w = pyo.Var(bounds=(0, 1))
+    m.multiple = pyo.Constraint(expr=m.n == 7 * m.k)
+    m.most = pyo.Constraint(expr=m.n + m.w <= 2003)
+    m.cost = pyo.Objective(expr=-m.n + sum(0.77**k * m.x[k] for k in m.x))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(u**k * m.x[k] for k in m.x) >= pyo.exp(u))
+    found = osilp.solve(m)
+    if found.status == "optimal":
+        assert found.objective == pytest.approx(-2002 + np.exp(0.77), rel=1e-6)
+    else:
+        assert found.status == "infeasible_or_unbounded"
+
+
+def test_the_box_leaves_a_bound_where_it_is():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(4))
+    m.a, m.b, m.w = pyo.Var(bounds=(1e4, None)), pyo.Var(bounds=(0, 1e6)), pyo.Var(bounds=(0, 1))
+    m.below = pyo.Constraint(expr=m.b <= m.a)
+    m.above = pyo.Constraint(expr=m.a - m.w >= 5e3)
+    m.cost = pyo.Objective(expr=2 * m.a - 1.5 * m.b + sum(float(np.cos(0.77 * k)) * m.x[k] for k in m.x))
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(pyo.cos(k * u) * m.x[k] for k in m.x) >= pyo.exp(u))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.AccuracyWarning)
+        found = osilp.solve(m)
+    if found.status in ("optimal", "inaccurate"):
+        assert found.objective == pytest.approx(5000 + np.exp(0.77), rel=1e-5)
+    else:
+        assert found.status == "infeasible_or_unbounded"
 
 
 def test_a_fine_grid_that_misses_the_tight_point_is_not_called_unbounded():

@@ -252,19 +252,21 @@ class StageLoop:
 
     def step(self, live: Live, batch: Batch, place: int = 0) -> tuple[float, float, int, float]:
         """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
-        rules, state = self._rules(live), live.state
+        rules, state, view, other = self._rules(live), live.state, self._view, self._other
         setting, (wanted, taken, reasons) = rules.setting, self._written
         rewards, lower, upper = batch.rewards, batch.lower, batch.upper
-        # Of projected arrivals the use at points is not known, nor asked for by a guard.
-        usage, others = batch.use[self._view], batch.use.get(self._other, self._no_points)
+        usage, others = batch.use[view], batch.use.get(other)
         if len(rewards) > 1:
             at = slice(place, place + 1)
-            rewards, usage, lower, upper, others = rewards[at], usage[at], lower[at], upper[at], others[at]
+            rewards, usage, lower, upper = rewards[at], usage[at], lower[at], upper[at]
+            others = None if others is None else others[at]
         run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), self._guarded_view, others, rules.slack[self._view],
-            rules.slack[self._other], live.left[self._view], live.left[self._other], state["dual"], state["learner"],
-            state["centre"], state["average"], state["numbers"], wanted, taken, reasons,
+            lower, upper, bool(self._integer[0]), self._guarded_view,
+            # Of projected arrivals the use at points is not known, nor asked for by a guard.
+            self._no_points if others is None else others, rules.slack[view], rules.slack[other], live.left[view],
+            live.left[other], state["dual"], state["learner"], state["centre"], state["average"], state["numbers"],
+            wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
         x = taken.item()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
-from osilp_pyomo._progress import IterationReporter
+from osilp_pyomo._reporting import IterationReporter
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages

@@ -11,7 +11,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain

@@ -28,7 +28,7 @@ from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.visitor import identify_components
 
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
 from osilp_pyomo.model.linear import checked_relation, relation_text

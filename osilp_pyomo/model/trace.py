@@ -16,7 +16,7 @@ from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import names_of, place_bases, place_grids

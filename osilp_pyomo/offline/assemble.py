@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.offline.conflicts import Clause
 from osilp_pyomo.offline.methods import Point, Solved

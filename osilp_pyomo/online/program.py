@@ -12,7 +12,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
-from osilp_pyomo._progress import IterationReporter, bar
+from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.offline.assemble import result_of

@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._pools import processes
-from osilp_pyomo._progress import bar
+from osilp_pyomo._reporting import bar
 from osilp_pyomo.api import compile_online
 from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from osilp_pyomo._progress import tracked
+from osilp_pyomo._reporting import tracked
 from osilp_pyomo.paper.claims import Claim, all_claims
 from osilp_pyomo.paper.experiments import KINDS, Experiment, least_stage, paper_policies
 from osilp_pyomo.studies.compare import Study

@@ -13,8 +13,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._pools import as_executor
-from osilp_pyomo._progress import bar
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from osilp_pyomo._progress import tracked
+from osilp_pyomo._reporting import tracked
 from osilp_pyomo.online.runs import BENCHMARKS
 from osilp_pyomo.studies.displays import displays_of
 from osilp_pyomo.studies.drawing import svg_of

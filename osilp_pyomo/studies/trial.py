@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._warnings import collecting_warnings
+from osilp_pyomo._reporting import collecting_warnings
 from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.offline.prices import AtomicPrice, Price
 from osilp_pyomo.offline.results import FamilyMap, Result

@@ -31,7 +31,7 @@ from study_inputs import (
 )
 
 import osilp_pyomo as osilp
-from osilp_pyomo._warnings import warn_user
+from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, ExecutorError, OptionError, SavedStateError
 from osilp_pyomo.studies.files import read_tables, write_tables, write_trial
 from osilp_pyomo.studies.measures import Measure, summarize

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo._progress import bar
+from osilp_pyomo._reporting import bar
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.online.chunks.source import Chunks

@@ -22,7 +22,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._pools import as_executor, mapper
-from osilp_pyomo._progress import bar
+from osilp_pyomo._reporting import bar
 from osilp_pyomo.errors import DataError, OptionError, SolverError
 from osilp_pyomo.lp.columns import Threshold, decisions
 from osilp_pyomo.lp.wide import WideAnswer, solve_wide

@@ -1,11 +1,16 @@
-"""Progress of long work: bars on a terminal once something takes more than two seconds, quiet elsewhere."""
+"""What a user hears while something runs: progress, and warnings that point at the line of the caller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # Seconds after which a bar appears.
 _DELAY = 2
@@ -13,6 +18,8 @@ _DELAY = 2
 
 def bar(progress: bool, **options: Any) -> tqdm:
     """A progress bar; ``options`` as tqdm takes them. None is shown where standard error is not a terminal."""
+    from tqdm import tqdm  # loaded when something takes long, not when the package is imported
+
     return tqdm(delay=_DELAY, disable=None if progress else True, **options)
 
 
@@ -45,3 +52,32 @@ class IterationReporter:
     def _advance(self, record: dict[str, Any]) -> None:
         self._bar.set_postfix_str(f"violation {record['violation']:.1e}", refresh=False)
         self._bar.update()
+
+
+# Where warnings of this package go instead of to the user, in a context that collects them.
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting_warnings() -> Iterator[list[str]]:
+    """Collect what this package would warn of, to be told elsewhere; other threads are not touched."""
+    said: list[str] = []
+    token = _collected.set(said)
+    try:
+        yield said
+    finally:
+        _collected.reset(token)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line of the user's that led here rather than at this package or Pyomo."""
+    collected = _collected.get()
+    if collected is not None:
+        collected.append(message)
+        return
+    depth = 2  # 1 would be this function
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("osilp_pyomo", "pyomo"):
+        frame = frame.f_back
+        depth += 1
+    warnings.warn(message, category, stacklevel=depth)

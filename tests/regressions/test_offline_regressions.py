@@ -373,3 +373,28 @@ def test_results_without_values():
         "The result has no values: the exchange method ended with status 'infeasible'; result.conflict says what cannot "
         "hold together."
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"time_limit": True}, "solve: time_limit must be a number of seconds > 0 (got True)."),
+        ({"tolerance": True}, "solve: tolerance must be a number between 0 and 1 (got True)."),
+        ({"solver": ["highs"]}, "solve: solver must be one of 'auto', 'dual', 'highs' (got ['highs'])."),
+        (
+            {"method": np.array(["exchange", "x"])},
+            "solve: method must be one of exchange, counterpart, discretized, projected (got "
+            f"{np.array(['exchange', 'x'])!r}).",
+        ),
+    ],
+)
+def test_options_of_another_kind_are_refused_in_words(options, sentence):
+    with pytest.raises(errors.OptionError) as error:
+        osilp.solve(one_variable(), **options)
+    assert str(error.value) == sentence
+
+
+def test_a_time_limit_may_be_any_number():
+    m = one_variable()
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u <= 5)
+    assert osilp.solve(m, time_limit=np.float32(30)).objective == pytest.approx(5.0)

@@ -7,6 +7,7 @@ import pytest
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
+from osilp_pyomo.demo import demo_program
 from osilp_pyomo.errors import CurvatureError, DataError, ModelError, OptionError
 
 
@@ -409,3 +410,25 @@ def test_the_audit_finds_out_a_stage_solver_that_is_wrong():
     program.solver = Timid(program.evaluator)
     with pytest.warns(osilp.errors.AccuracyWarning):
         assert program.solve_offline(method="projected").status == "inaccurate"
+
+
+def test_a_policy_that_prices_something_else_is_refused_in_words():
+    class Elsewhere(osilp.Greedy):
+        view = "nonsense"
+
+    program = demo_program()
+    with pytest.raises(osilp.errors.OptionError) as error:
+        program.replay(Elsewhere())
+    assert str(error.value) == f"{Elsewhere()!r}: view must be 'projected' or 'pointwise' (got 'nonsense')."
+
+
+def test_the_older_word_for_the_pointwise_view_still_works():
+    class AtPoints(osilp.GradientDescent):
+        view = "points"
+
+    class Pointwise(osilp.GradientDescent):
+        view = "pointwise"
+
+    program = demo_program()
+    old, new = program.replay(AtPoints()), program.replay(Pointwise())
+    assert old.decisions.tolist() == new.decisions.tolist()

@@ -25,6 +25,8 @@ from .index.grids import Points as Points
 from .index.grids import Random as Random
 from .index.grids import Sobol as Sobol
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from .model.dot import array as array
+from .model.dot import dot as dot
 from .model.profile import Profile as Profile
 from .offline.prices import Price as Price
 from .offline.results import Result as Result

@@ -16,6 +16,8 @@ from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, array_leaves
+from osilp_pyomo.model.dot import TermBlock, block_of
 from osilp_pyomo.model.linear import LinearTerms, reads_as_lower
 from osilp_pyomo.offline.rows import AffineRows
 
@@ -51,6 +53,15 @@ class AffineTrace:
         lower = -np.inf if self.lower is None else float(vector @ self.lower)
         return coefficients, lower, np.inf if self.upper is None else float(vector @ self.upper)
 
+    def same(self, other: AffineTrace) -> bool:
+        """Whether another trace holds the same numbers."""
+        return (
+            [*map(id, self.variables)] == [*map(id, other.variables)]
+            and np.array_equal(self.matrix, other.matrix)
+            and _equal(self.lower, other.lower)
+            and _equal(self.upper, other.upper)
+        )
+
     def entries(self) -> BoolArray:
         """Which entries of the vector appear."""
         parts = [self.matrix[1:], *(limit[1:, None] for limit in (self.lower, self.upper) if limit is not None)]
@@ -72,6 +83,11 @@ class AffineTrace:
         )
 
 
+def _equal(one: FloatArray | None, other: FloatArray | None) -> bool:
+    """Whether two limits are the same, or both missing."""
+    return one is other if one is None or other is None else np.array_equal(one, other)
+
+
 class _Terms:
     """Terms ``number * xi_k * variable`` found so far; k = 0 stands for the number 1, variable None for none."""
 
@@ -80,6 +96,8 @@ class _Terms:
         self.factors: list[int] = []
         self.columns: list[int] = []
         self.numbers: list[float] = []
+        # The same three of the blocks met so far and of the terms between them, in the order of the row.
+        self.parts: list[tuple[Any, Any, Any]] = []
         # Column 0 holds what has no variable.
         self.column_of: dict[int, int] = {0: 0}
         self.variables: list[Any] = []
@@ -109,6 +127,8 @@ class _Terms:
                 raise NotAffineError
             elif not node.is_expression_type():
                 self._leaf(node, scale, factor, column)
+            elif (block := block_of(node)) is not None:
+                self._add_block(block, scale, factor, column)
             elif isinstance(node, numeric.SumExpression):
                 rest = []
                 for part in node.args:
@@ -147,6 +167,86 @@ class _Terms:
                 if number is None:
                     raise NotAffineError
                 stack.append((number, scale, factor, column))
+
+    def _add_block(self, block: TermBlock, scale: float, factor: int, column: int) -> None:
+        """The terms of a block, an array for each entry of the vector; its fixed variables are numbers."""
+        variables, count = block.variables, len(block.variables)
+        column_of = self.column_of
+        weights: Any = scale
+        if any(variable.fixed for variable in variables):
+            self.lasting = False
+            values = [each.value if each.fixed else 1.0 for each in variables]
+            if None in values or (column and not all(each.fixed for each in variables)):
+                raise NotAffineError
+            weights = scale * np.array(values, dtype=float)
+            places = np.array([column if each.fixed else self.column(each) for each in variables])
+        elif column:
+            raise NotAffineError
+        else:
+            places = np.array([column_of.get(id(each)) or self.column(each) for each in variables])
+        self._flush()
+        found = self._arrays(block.tree)
+        if factor and any(found):
+            raise NotAffineError
+        rows = np.empty((len(found), count))
+        for k, numbers in enumerate(found.values()):
+            rows[k] = numbers
+        entries = np.array([entry or factor for entry in found])
+        self.parts.append((entries[:, None], places[None, :], weights * rows))
+
+    def _arrays(self, node: Any) -> dict[int, Any]:
+        """A tree of arrays as {entry of the vector, or 0 for none: array or number}, summed and multiplied."""
+        if node.__class__ in native_numeric_types:
+            return {0: node}
+        if node.__class__ is ArrayLeaf:
+            return {0: node.values} if node.numbers else self._array_of(node)
+        if id(node) in self.axes:
+            return {self.axes[id(node)] + 1: 1.0}
+        if node.__class__ is ArrayProduct:
+            axes = [self.axes.get(id(entry)) for entry in node.entries]
+            if None not in axes and len(set(axes)) == len(axes):
+                return {axis + 1: row for axis, row in zip(axes, node.matrix, strict=True)}  # type: ignore[operator]
+            return self._arrays(node.written_out())
+        if node.is_expression_type():
+            if isinstance(node, numeric.SumExpression):
+                total: dict[int, Any] = {}
+                for part in node.args:
+                    for entry, numbers in self._arrays(part).items():
+                        total[entry] = total[entry] + numbers if entry in total else numbers
+                return total
+            if isinstance(node, numeric.ProductExpression):
+                one, other = map(self._arrays, node.args)
+                if any(one) and any(other):
+                    raise NotAffineError
+                return {k + j: a * b for k, a in one.items() for j, b in other.items()}
+            if isinstance(node, numeric.NegationExpression):
+                return {entry: -numbers for entry, numbers in self._arrays(node.args[0]).items()}
+            if isinstance(node, numeric.DivisionExpression):
+                below = self._arrays(node.args[1])
+                if any(below) or np.any(np.equal(below[0], 0)):
+                    raise NotAffineError
+                return {entry: numbers / below[0] for entry, numbers in self._arrays(node.args[0]).items()}
+            if array_leaves(node):
+                raise NotAffineError
+        found = self._apart(node)
+        return {k: sum(n for n, f in zip(found.numbers, found.factors, strict=True) if f == k) for k in found.factors}
+
+    def _array_of(self, leaf: ArrayLeaf) -> dict[int, Any]:
+        """An array of placeholders, Params and expressions."""
+        result: dict[int, Any] = {}
+        for place, each in enumerate(leaf.values.flat):
+            for entry, number in self._arrays(each).items():
+                result.setdefault(entry, np.zeros(leaf.values.size))[place] += number
+        return {entry: numbers.reshape(leaf.values.shape) for entry, numbers in result.items()}
+
+    def _flush(self) -> None:
+        """Put the terms since the last block aside, in their order."""
+        if self.numbers:
+            self.parts.append(
+                (np.array(self.factors, dtype=np.int64), np.array(self.columns, dtype=np.int64), np.array(self.numbers))
+            )
+            for each in (self.factors, self.columns, self.numbers):
+                each.clear()
 
     def _leaf(self, node: Any, scale: float, factor: int, column: int) -> None:
         """A placeholder, a variable or a Param."""
@@ -198,11 +298,21 @@ class _Terms:
                     self.lasting = False
                     stack.append((other, scale * number, factor, column))
                 return
-        self._multiply(left, right, scale, factor, column)
+        self._multiply(stack, left, right, scale, factor, column)
 
-    def _multiply(self, left: Any, right: Any, scale: float, factor: int, column: int) -> None:
+    def _multiply(
+        self, stack: list[tuple[Any, float, int, int]], left: Any, right: Any, scale: float, factor: int, column: int
+    ) -> None:
         """Two sums: every term of one by every term of the other."""
         first, second = self._apart(left), self._apart(right)
+        if first.parts or second.parts:
+            # A dot is not taken apart: it is read once for each term of the other sum.
+            terms, other = (second, left) if first.parts else (first, right)
+            if terms.parts or terms.variables or (factor and any(terms.factors)):
+                raise NotAffineError
+            for number, k in zip(terms.numbers, terms.factors, strict=True):
+                stack.append((other, scale * number, factor or k, column))
+            return
         for number, k, j in zip(first.numbers, first.factors, first.columns, strict=True):
             for other, other_k, other_j in zip(second.numbers, second.factors, second.columns, strict=True):
                 if (k > 0) + (other_k > 0) + (factor > 0) > 1 or (j > 0) + (other_j > 0) + (column > 0) > 1:
@@ -227,7 +337,8 @@ class _Terms:
             if each.__class__ in native_types:
                 continue
             if each.is_expression_type():
-                stack.extend(each.args)
+                block = block_of(each)
+                stack.extend(each.args if block is None else block.leaves())
             elif id(each) in self.axes or (each.is_variable_type() and not each.fixed):
                 return None
         self.lasting = False
@@ -240,9 +351,12 @@ class _Terms:
     def array(self) -> FloatArray:
         """The terms as an array (1 + d, 1 + variables)."""
         size = (len(self.axes) + 1, len(self.variables) + 1)
-        flat = np.array(self.factors, dtype=np.int64) * size[1] + np.array(self.columns, dtype=np.int64)
-        summed = np.bincount(flat, np.array(self.numbers, dtype=float), size[0] * size[1])
-        return summed.astype(float).reshape(size)
+        self._flush()
+        summed = np.zeros(size)
+        for factors, columns, numbers in self.parts:
+            # One after the other in the order of the row, so that the same terms give the same bits.
+            np.add.at(summed, (factors, columns), numbers)
+        return summed
 
 
 def is_affine(expression: Any, placeholders: Sequence[Any]) -> bool:

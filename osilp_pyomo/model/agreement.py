@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr.visitor import ExpressionReplacementVisitor
 
 from osilp_pyomo._arrays import FloatArray
@@ -16,16 +19,21 @@ from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, 
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
+from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, rebuild, take_entries
 from osilp_pyomo.model.columns import Columns
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
-from osilp_pyomo.model.formulas import group_terms
-from osilp_pyomo.model.linear import RelationTerms, leaves, number_of, take_apart
+from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, held
+from osilp_pyomo.model.dot import TermBlock, block_of, rebuild_relation, with_arrays_of
+from osilp_pyomo.model.formulas import CannotCompileError, block_values, group_terms
+from osilp_pyomo.model.linear import SKIP, RelationTerms, leaves, number_of, take_apart, times
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import TracedRows
 
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
 _CHECKED_COLUMNS, _CHECKED_TERMS = 100, 600
+# Terms of a large row that are compared with the rule before it is compiled online. Where a hundredth of the terms is
+# wrong, a sample misses them all with a probability of 0.99 ** 2063 < 1e-9.
+SAMPLED_TERMS = math.ceil(math.log(1e-9) / math.log(0.99))
 # Terms of a component's affine rows that are compared with the rule where no Param of the model can have changed.
 TRIED_TERMS = 600
 
@@ -89,6 +97,17 @@ def disagreement(
     return None
 
 
+def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:
+    """Whether two rows have the same coefficients and limits at some points."""
+    points = _test_points(domain, 4)
+    first, second = (Family("", domain, rows, ()).matrix_unchecked(points) for rows in (one, other))
+    return (
+        np.array_equal(one.columns, other.columns)
+        and np.array_equal(first, second, equal_nan=True)
+        and all(map(np.array_equal, one.limits(points), other.limits(points)))
+    )
+
+
 def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> AffineTrace | None:
     """The numbers of a row that is affine in an uncertain vector, as its rule gives them now; None if it is not.
 
@@ -103,8 +122,12 @@ def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) 
     again = None if fresh is None else owner.read_affine(fresh)
     if again is None or not _same_numbers(data, again, domain):
         return None
+    # Arrays of a dot are those of its declaration, whatever has become of them.
+    kept = owner.read_affine(with_arrays_of(fresh, data.trace))
+    if kept is not None and kept.same(trace):
+        return trace
     warn_of_change(data)
-    return again
+    return kept
 
 
 def warn_of_change(data: SemiInfiniteConstraintData) -> None:
@@ -130,12 +153,7 @@ def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: 
     """Whether a rule called with numbers gives the row of its trace at some vector of the set."""
     assert domain.body is not None
     point = _generic_vector(domain.body)
-    try:
-        relation = data.at(*map(float, point))
-    except OsilpError:
-        raise
-    except Exception:  # some of Pyomo's own functions take Params but no plain numbers
-        relation = data.at(*map(_held, point))
+    relation = data.at(*map(float, point))
     called = affine_trace(relation, {})
     if called is None:
         return False
@@ -152,12 +170,12 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
     """Refuse a rule whose trace, at some numbers, is another row than the rule gives for those numbers.
 
     Unlike :func:`disagreement` it needs no values of Params, and no linear row: whatever has no value gets one here.
+    Of a row with many terms a sample is compared, large enough that one where a hundredth of the terms is wrong is
+    found but for a chance of 1e-9.
     """
-    rng = np.random.default_rng(20260)
-    placeholders = data.parent_component().placeholders
-    stand_ins: dict[int, float] = {}
     # Terms are walked one by one: fewer points where there are many.
-    terms = max(len(getattr(side, "args", ())) for side in data.trace.args)
+    sides = [_Side.of(side) for side in data.trace.args]
+    terms = max(len(side.terms) + sum(len(block.variables) for block in side.blocks) for side in sides)
     for point in _test_points(domain, 4 if terms < _CHECKED_TERMS else 1):
         try:
             relation = data.at(*map(float, point))
@@ -169,17 +187,13 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
         except (ArithmeticError, ValueError):
             # Such as the log of a negative number, which the data will meet, or not.
             continue
-        except Exception:
-            relation = data.at(*map(_held, point))
-        at_point = {id(placeholder): float(value) for placeholder, value in zip(placeholders, point, strict=True)}
         try:
-            traced = _sides(data.trace, at_point, stand_ins, rng)
-            called = _sides(relation, {}, stand_ins, rng)
+            same = _same_row(sides, relation, StandIns(data.parent_component().placeholders, point))
         except DeclarationError:
             return
         except (ArithmeticError, ValueError):
             continue
-        if len(traced) != len(called) or not np.allclose(traced, called, rtol=1e-8, atol=1e-12 * np.abs(called).max()):
+        if not same and not _arrays_changed(data, relation, point):
             raise ModelError(
                 f"SemiInfiniteConstraint '{data.name}': traced with a symbol its rule gives another row than called "
                 f"with a number, at {domain.describe(point)}; online needs a rule that can be traced, written with "
@@ -187,33 +201,197 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
             )
 
 
-def _sides(relation: Any, at_point: dict[int, float], stand_ins: dict[int, float], rng: np.random.Generator) -> Any:
-    """The sides of a relation as numbers; leaves without a value get a random one, the same each time."""
-    numbers = []
-    for side in relation.args:
-        substitute = dict(at_point)
-        for leaf in leaves(side):
-            if id(leaf) in substitute or not hasattr(leaf, "is_variable_type"):
-                continue
-            if (leaf.is_variable_type() and not leaf.fixed) or leaf(exception=False) is None:
-                substitute[id(leaf)] = stand_ins.setdefault(id(leaf), float(rng.uniform(0.3, 0.9)))
-        if side.__class__ in native_numeric_types:
-            numbers.append(float(side))
-        else:
-            whole = ExpressionReplacementVisitor(substitute=substitute).walk_expression(side)
-            numbers.append(float(pyo.value(whole)))
-    if len(numbers) == 2:
-        return np.array([numbers[0] - numbers[1]])
-    return np.array(numbers)
+def _arrays_changed(data: SemiInfiniteConstraintData, relation: Any, point: FloatArray) -> bool:
+    """Whether a rule gives another row only because arrays of its dots have changed since it was declared."""
+    fresh, _ = data.parent_component()._trace(data.index(), data.name)
+    if fresh is None or fresh is SKIP:
+        return False
+    numbers = StandIns(data.parent_component().placeholders, point)
+    kept = with_arrays_of(fresh, data.trace)
+    return (
+        kept is not fresh
+        and _same_row([_Side.of(side) for side in fresh.args], relation, numbers)
+        and _same_row([_Side.of(side) for side in kept.args], data.trace, numbers)
+    )
+
+
+def _same_row(traced: list[_Side], relation: Any, numbers: StandIns) -> bool:
+    """Whether a relation that a rule gave for numbers is the one of its trace at that point."""
+    called = [_Side.of(side) for side in relation.args]
+    if len(traced) != len(called):
+        return False
+    if any(one.variables() != other.variables() for one, other in zip(traced, called, strict=True)):
+        # Sides may have been turned, or terms have vanished: what counts is the row as a whole.
+        return _same_sums(traced, called, numbers)
+    for one, other in zip(traced, called, strict=True):
+        for first, second in zip(one.blocks, other.blocks, strict=True):
+            if not _same_blocks(first, second, numbers):
+                return False
+    if max(len(side.terms) for side in (*traced, *called)) <= SAMPLED_TERMS:
+        return _same_sums(traced, called, numbers, blocks=False)
+    for one, other in zip(traced, called, strict=True):
+        if len(one.terms) != len(other.terms) or not _same_terms(one.terms, other.terms, numbers):
+            # The same terms in another order are the same row.
+            return _same_sums(traced, called, numbers, blocks=False)
+    return True
+
+
+class StandIns:
+    """Numbers for the leaves of expressions: those of the point, the values of Params, and else random ones."""
+
+    def __init__(self, placeholders: Sequence[Any], point: FloatArray) -> None:
+        self._axes = {id(placeholder): axis for axis, placeholder in enumerate(placeholders)}
+        self._point = point[None]
+        self._known: dict[int, float] = dict(zip(self._axes, map(float, point), strict=True))
+        self._rng = np.random.default_rng(20260)
+
+    def of(self, leaf: Any) -> float:
+        """The number of a leaf, the same each time."""
+        if leaf.__class__ in native_numeric_types:
+            return float(leaf)
+        if id(leaf) not in self._known:
+            free = leaf.is_variable_type() and not leaf.fixed
+            value = None if free else leaf(exception=False)
+            self._known[id(leaf)] = float(self._rng.uniform(0.3, 0.9) if value is None else value)
+        return self._known[id(leaf)]
+
+    def of_expression(self, expression: Any) -> float:
+        """The value of an expression, by Pyomo's own evaluation."""
+        if expression.__class__ in native_numeric_types:
+            return float(expression)
+        if not expression.is_expression_type():
+            return self.of(expression)
+        if expression.__class__ is numeric.MonomialTermExpression:
+            coefficient, variable = expression.args
+            if not any(id(leaf) in self._axes for leaf in leaves(coefficient)):
+                number = pyo.value(coefficient, exception=False)
+                if number is not None:
+                    return float(number) * self.of(variable)
+        substitute = {id(leaf): self.of(leaf) for leaf in leaves(expression)}
+        return float(pyo.value(ExpressionReplacementVisitor(substitute=substitute).walk_expression(expression)))
+
+    def of_terms(self, terms: list[tuple[float, Any]]) -> FloatArray:
+        """The values of terms of a trace: of numbers times variables by numpy, of others by Pyomo."""
+        values = np.empty(len(terms))
+        linear: list[tuple[int, str, Any]] = []
+        for place, (factor, term) in enumerate(terms):
+            if term.__class__ is numeric.MonomialTermExpression:
+                coefficient, variable = term.args
+                values[place] = factor * self.of(variable)
+                linear.append((place, "", coefficient))
+            else:
+                values[place] = factor * self.of_expression(term)
+        try:
+            groups = group_terms(linear, self._axes, "")
+        except (CannotCompileError, DataError):
+            return np.array([factor * self.of_expression(term) for factor, term in terms])
+        for group in groups:
+            values[group.columns] *= group.block(slice(None), self._point)[:, 0]
+        return values
+
+    def of_entries(self, tree: Any, count: int) -> FloatArray:
+        """The entries of an array's tree, by numpy."""
+
+        def number(leaf: Any) -> Any:
+            if hasattr(leaf, "curve_table"):
+                return leaf
+            if leaf.__class__ is ArrayProduct:
+                return ArrayLeaf(np.array([self.of_expression(entry) for entry in leaf.entries]) @ leaf.matrix)
+            if leaf.__class__ is not ArrayLeaf:
+                return self.of(leaf)
+            if leaf.numbers or hasattr(leaf.values.flat[0], "curve_table"):
+                return leaf
+            found = [self.of_expression(each) for each in leaf.values.flat]
+            return ArrayLeaf(np.array(found).reshape(leaf.values.shape))
+
+        return block_values(TermBlock(rebuild(tree, number), (None,) * count), "")
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A side of a relation as a sum: its blocks, and its terms one by one with their signs."""
+
+    blocks: list[TermBlock]
+    terms: list[tuple[float, Any]]
+
+    @classmethod
+    def of(cls, side: Any) -> _Side:
+        blocks: list[TermBlock] = []
+        terms: list[tuple[float, Any]] = []
+        stack: list[tuple[float, Any]] = [(1.0, side)]
+        while stack:
+            factor, node = stack.pop()
+            if (block := block_of(node)) is not None:
+                blocks.append(TermBlock(times(factor, block.tree), block.variables))
+            elif isinstance(node, numeric.SumExpression) and node.is_potentially_variable():
+                stack.extend((factor, part) for part in reversed(node.args))
+            elif isinstance(node, numeric.NegationExpression):
+                stack.append((-factor, node.args[0]))
+            elif isinstance(node, numeric.ProductExpression) and node.args[0].__class__ in native_numeric_types:
+                stack.append((factor * node.args[0], node.args[1]))
+            elif getattr(node, "is_named_expression_type", bool)():
+                stack.append((factor, node.args[0]))
+            else:
+                terms.append((factor, node))
+        return cls(blocks, terms)
+
+    def variables(self) -> list[list[int]]:
+        """The ids of the variables of its blocks."""
+        return [list(map(id, block.variables)) for block in self.blocks]
+
+    def sum(self, numbers: StandIns, blocks: bool) -> float:
+        """Its value."""
+        total = sum(factor * numbers.of_expression(term) for factor, term in self.terms)
+        for block in self.blocks if blocks else ():
+            values = np.array([numbers.of(variable) for variable in block.variables])
+            total += float(values @ numbers.of_entries(block.tree, len(values)))
+        return float(total)
+
+
+def _same_sums(traced: list[_Side], called: list[_Side], numbers: StandIns, blocks: bool = True) -> bool:
+    """Whether two relations have the same values; of two sides their difference counts."""
+    one, other = ([side.sum(numbers, blocks) for side in sides] for sides in (traced, called))
+    if len(one) == 2:
+        one, other = [one[0] - one[1]], [other[0] - other[1]]
+    return np.allclose(one, other, rtol=1e-8, atol=1e-12 * np.abs(other).max())
+
+
+def _same_terms(traced: list[Any], called: list[Any], numbers: StandIns) -> bool:
+    """Whether a sample of terms has the same values."""
+    count = min(SAMPLED_TERMS, len(traced))
+    chosen = np.random.default_rng(20260).choice(len(traced), count, replace=False).tolist()
+    one = numbers.of_terms([traced[k] for k in chosen])
+    other = [factor * numbers.of_expression(term) for factor, term in (called[k] for k in chosen)]
+    return np.allclose(one, other, rtol=1e-8, atol=1e-12 * np.abs(other).max(initial=0.0))
+
+
+def _same_blocks(traced: TermBlock, called: TermBlock, numbers: StandIns) -> bool:
+    """Whether a sample of the coefficients of two blocks is the same; some of them by Pyomo's own evaluation."""
+    count = len(traced.variables)
+    chosen = np.random.default_rng(20260).choice(count, min(SAMPLED_TERMS, count), replace=False)
+    one, other = (
+        numbers.of_entries(take_entries(block.tree, chosen, (count,)), len(chosen)) for block in (traced, called)
+    )
+    some = min(20, len(chosen))
+    by_pyomo = [numbers.of_expression(traced.coefficient(int(k))) for k in chosen[:some]]
+    scale = np.abs(other).max(initial=0.0)
+    return all(
+        np.allclose(found, other[: len(found)], rtol=1e-8, atol=1e-12 * scale, equal_nan=True)
+        for found in (one, by_pyomo)
+    )
 
 
 def _coefficients_at(row: RelationTerms, columns: Columns) -> dict[int, float]:
     """Coefficients by column of a row without an index; many of them by numpy, some by Pyomo itself."""
+    blocks: dict[int, float] = {}
+    for block in row.body.blocks:
+        found = [columns.of.get(id(each), -1) for each in block.variables]
+        blocks.update(zip(found, block_values(block, "").tolist(), strict=True))
     pairs = list(row.body.items())
     if len(pairs) <= _CHECKED_COLUMNS:
-        return {columns.of.get(id(variable), -1): _loose_number(part, "") for variable, part in pairs}
+        return blocks | {columns.of.get(id(variable), -1): _loose_number(part, "") for variable, part in pairs}
     groups = group_terms([(columns.of.get(id(variable), -1), "", part) for variable, part in pairs], {}, "")
-    result: dict[int, float] = {}
+    result: dict[int, float] = blocks
     for group in groups:
         values = group.block(slice(None), np.zeros((1, 0)))[:, 0]
         result.update(zip(group.columns.tolist(), values.tolist(), strict=True))
@@ -240,22 +418,12 @@ def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray, colum
     except (ArithmeticError, ValueError):
         # Such as the log of a negative number; the scan will say so if it matters.
         return None
-    except Exception:
-        # Some of Pyomo's own functions (land, lor) take no plain booleans: give it Params with values.
-        row = take_apart(data.at(*map(_held, point)), what)
     if columns.foreign(row.body) is not None:
         # In a clone, a rule that names the original model speaks of the original's variables. The clone's trace
         # is right; what can be compared is the compiled row with the trace itself.
-        held = dict(zip(map(id, data.parent_component().placeholders), map(_held, point), strict=True))
-        return take_apart(ExpressionReplacementVisitor(substitute=held).walk_expression(data.trace), what)
+        at_point = dict(zip(map(id, data.parent_component().placeholders), map(held, map(float, point)), strict=True))
+        return take_apart(rebuild_relation(data.trace, lambda leaf: at_point.get(id(leaf), leaf)), what)
     return row
-
-
-def _held(number: float) -> Any:
-    """A number as a Param, which all of Pyomo's functions take."""
-    param = pyo.Param(mutable=True, initialize=float(number))
-    param.construct()
-    return param
 
 
 def _test_points(domain: Domain, count: int) -> FloatArray:

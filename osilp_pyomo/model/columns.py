@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
+from osilp_pyomo.model.dot import TermBlock
+from osilp_pyomo.model.formulas import block_values
 from osilp_pyomo.model.linear import LinearTerms, number_of
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
@@ -74,7 +77,24 @@ class Columns:
                     f"{what}: the variable '{variable.name}' does not belong to an active block of the model."
                 )
             result[self.of[id(variable)]] = number_of(coefficient, what)
+        for block in terms.blocks:
+            numbers = block_values(block, what)
+            for place in np.flatnonzero(~np.isfinite(numbers)).tolist():
+                number_of(block.coefficient(place), what)
+            columns = self.columns_of(block, what)
+            # A zero in an array is no term.
+            result.update(
+                (column, number) for column, number in zip(columns.tolist(), numbers.tolist(), strict=True) if number
+            )
         return result
+
+    def columns_of(self, block: TermBlock, what: str) -> NDArray[np.int64]:
+        """The columns of a block's variables."""
+        found = [self.of.get(id(variable), -1) for variable in block.variables]
+        if -1 in found:
+            variable = block.variables[found.index(-1)]
+            raise ModelError(f"{what}: the variable '{variable.name}' does not belong to an active block of the model.")
+        return np.array(found, dtype=np.int64)
 
 
 class _Where:

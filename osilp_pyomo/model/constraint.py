@@ -23,18 +23,16 @@ from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
-from pyomo.core.base.param import ScalarParam
+from pyomo.core.base.param import Param
 from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
-from pyomo.core.expr.visitor import identify_components
 
 from osilp_pyomo._reporting import warn_user
-from osilp_pyomo.errors import DeclarationError, SamplingWarning, UntransformedModelError
+from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
-from osilp_pyomo.model.linear import checked_relation, relation_text
+from osilp_pyomo.model.arrays import TRACED_PLAINLY, ArrayError, IndexPlaceholder, IndexSymbol, Vector
+from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
 from osilp_pyomo.model.sets import (
-    Vector,
-    VectorError,
     body_of,
     is_continuous,
     is_uncertainty_set,
@@ -44,14 +42,6 @@ from osilp_pyomo.model.sets import (
 
 # Where rules are tried with numbers, as shares of each coordinate's range.
 _TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)
-
-
-class IndexPlaceholder(ScalarParam):
-    """Stands for the continuous index while a rule is traced; it never has a value."""
-
-    def getname(self, *_: Any, **__: Any) -> str:
-        """Its name as the user reads it; Pyomo would put quotes around an entry such as xi[0]."""
-        return str(self._name)
 
 
 def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -133,7 +123,7 @@ class SemiInfiniteConstraintData(ConstraintData):
         numbers: list[Any] = []
         for part in point:
             numbers += part if isinstance(part, tuple | list | np.ndarray) else [part]
-        return checked_relation(owner.call_rule(self.index(), numbers), self.name)
+        return checked_relation(owner.call_with_numbers(self.index(), numbers), self.name)
 
     def set_value(self, expr: Any) -> None:
         """Refused: a family comes from its rule only."""
@@ -255,6 +245,8 @@ class SemiInfiniteConstraint(Constraint):
         self.placeholders: tuple[IndexPlaceholder, ...] = ()
         # Points at which the rule is tried with numbers.
         self._trials: list[tuple[float, ...]] = []
+        # Whether its rule needs symbols that understand numpy.
+        self._by_arrays = False
         coordinates = 0
         for each in singles:
             if not is_continuous(each):
@@ -302,6 +294,16 @@ class SemiInfiniteConstraint(Constraint):
     def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, numbers or placeholders."""
         return self.user_rule(self.parent_block(), *self.arguments(index, point))
+
+    def call_with_numbers(self, index: Any, point: Sequence[Any]) -> Any:
+        """The rule at one point, given as numbers; where it takes none, as Params that hold them."""
+        try:
+            return self.call_rule(index, point)
+        except (OsilpError, ArithmeticError, ValueError, LookupError):
+            raise
+        except Exception:
+            # Some of Pyomo's functions (land, lor) take no plain booleans, and no number stands beside a whole Param.
+            return self.call_rule(index, [IndexSymbol(held(float(number))) for number in point])
 
     def construct(self, data: Any = None) -> None:
         """Trace the rule once for each member of the ordinary sets."""
@@ -377,20 +379,33 @@ class SemiInfiniteConstraint(Constraint):
                 if not family.affine.lasting:
                     family.affine = None
                 return {id(self.placeholders[k]) for k in appearing}
-        return {id(leaf) for leaf in identify_components(relation, {IndexPlaceholder})}
+        return {id(leaf) for leaf in leaves(relation) if leaf.__class__ is IndexPlaceholder}
 
     def _trace(self, index: Any, name: str) -> tuple[Any, str]:
         """The rule's relation over placeholders, or None with the reason why there is none."""
         # Some of Pyomo's failures also log an error line, which would alarm for nothing.
         with LoggingIntercept(io.StringIO(), "pyomo"):
             try:
-                relation = self.call_rule(index, self.placeholders)
+                relation = self._call_with_symbols(index)
             except Exception as error:  # any kind was seen: the rule is the user's code
                 self._explain_wrong_dimension(error, name)
                 return None, _first_sentence(error)
         if relation is Constraint.Skip:
             return relation, ""
         return checked_relation(relation, name), ""
+
+    def _call_with_symbols(self, index: Any) -> Any:
+        """The rule over placeholders: plain ones, or symbols that understand numpy where plain ones do not do."""
+        if not self._by_arrays:
+            token = TRACED_PLAINLY.set(True)
+            try:
+                return self.call_rule(index, self.placeholders)
+            except Exception:
+                # Whatever it was is told of the second call.
+                self._by_arrays = True
+            finally:
+                TRACED_PLAINLY.reset(token)
+        return self.call_rule(index, [IndexSymbol(placeholder) for placeholder in self.placeholders])
 
     def _skipped(self, index: Any, name: str) -> bool:
         """Call the rule at a few points: whether it skips this member, at all of them."""
@@ -429,7 +444,7 @@ class SemiInfiniteConstraint(Constraint):
     def _explain_wrong_dimension(self, error: Exception, name: str) -> None:
         """Tell a rule that needs an uncertain vector of another dimension from other failures."""
         sizes = [each.dim for each in self.continuous_sets if is_uncertainty_set(each)]
-        if isinstance(error, VectorError):
+        if isinstance(error, ArrayError):
             raise DeclarationError(f"SemiInfiniteConstraint '{name}': {error}") from None
         if sizes and isinstance(error, ValueError) and "unpack" in str(error):
             raise DeclarationError(
@@ -600,6 +615,13 @@ def semi_infinite_families(model: Any, active: bool = True) -> Iterator[SemiInfi
     for constraint in model.component_objects(Constraint, active=True if active else None, descend_into=True):
         if isinstance(constraint, SemiInfiniteConstraint):
             yield from (family for family in constraint.values() if family.active or not active)
+
+
+def held(number: float) -> Any:
+    """A number as a Param, which all of Pyomo's functions take."""
+    param = Param(mutable=True, initialize=number)
+    param.construct()
+    return param
 
 
 def _first_sentence(error: Exception) -> str:

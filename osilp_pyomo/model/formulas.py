@@ -6,20 +6,25 @@ function with an array for each leaf that differs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyomo.common.numeric_types import native_logical_types, native_numeric_types, native_types
 from pyomo.core.expr import logical_expr as logical
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
+from pyomo.core.expr.numeric_expr import NumericExpression
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
+from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves
+from osilp_pyomo.model.dot import TermBlock
 from osilp_pyomo.model.profile import ProfileExpression
 from osilp_pyomo.offline.rows import TermGroup
 
@@ -77,6 +82,8 @@ def shape_of(expression: Any, axes: Mapping[int, int]) -> tuple[tuple[Any, ...],
 
     ``axes`` maps the id of each placeholder to its coordinate.
     """
+    if expression.__class__ in native_numeric_types:
+        return ("#",), [expression]
     shape: list[Any] = []
     slots: list[Any] = []
     stack = [expression]
@@ -91,6 +98,8 @@ def shape_of(expression: Any, axes: Mapping[int, int]) -> tuple[tuple[Any, ...],
             slots.append(node)
         elif id(node) in axes:
             shape.append(axes[id(node)])
+        elif node.__class__ is ArrayProduct:
+            stack.append(node.written_out())
         elif node.is_expression_type():
             token = _token(node)
             if token[0] == "+" and token[1] == 0:
@@ -114,8 +123,14 @@ def _strict(node: Any) -> tuple[bool, bool]:
     return tuple(strict) if isinstance(strict, tuple) else (strict, strict)
 
 
-def group_terms(terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], what: str) -> tuple[TermGroup, ...]:
-    """Compile (column, variable name, coefficient) terms, one function for each shape.
+#: Terms of a block to be compiled: their columns, the names of their variables, and the block.
+BlockTerms = tuple[NDArray[np.int64], tuple[str, ...], TermBlock]
+
+
+def group_terms(
+    terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], what: str, blocks: Sequence[BlockTerms] = ()
+) -> tuple[TermGroup, ...]:
+    """Compile (column, variable name, coefficient) terms and blocks of them, one function for each shape.
 
     Raises
     ------
@@ -124,11 +139,21 @@ def group_terms(terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], 
     DataError
         A Param in a coefficient has no value.
     """
+    groups = []
+    if blocks:
+        terms = list(terms)
+        for columns, variables, block in blocks:
+            if has_one_shape(block.tree):
+                groups.append(_block_group(columns, variables, block, axes, what))
+            else:
+                terms += [
+                    (column, variable.parent_component().name, block.coefficient(place))
+                    for place, (column, variable) in enumerate(zip(columns.tolist(), block.variables, strict=True))
+                ]
     members: dict[tuple[Any, ...], list[tuple[int, str, list[Any]]]] = {}
     for column, variable, coefficient in terms:
         shape, slots = shape_of(coefficient, axes)
         members.setdefault(shape, []).append((column, variable, slots))
-    groups = []
     for shape, found in members.items():
         slots, parameters, literals = [], [], []
         for leaves in zip(*(entry[2] for entry in found), strict=True):
@@ -149,6 +174,70 @@ def group_terms(terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], 
             )
         )
     return tuple(groups)
+
+
+def has_one_shape(tree: Any) -> bool:
+    """Whether all entries of an array's tree have one formula: its arrays hold data, and no placeholders or trees."""
+    if any(_has_array_exponent(node) for node in _nodes(tree)):
+        # Whole powers are multiplied out, each in its own way.
+        return False
+    kinds = {kind for leaf in array_leaves(tree) if not leaf.numbers for kind in map(type, leaf.values.flat)}
+    return not any(issubclass(kind, NumericExpression | IndexPlaceholder) for kind in kinds)
+
+
+def _nodes(tree: Any) -> Iterator[Any]:
+    """The inner nodes of a tree."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if node.__class__ not in native_types and node.is_expression_type():
+            yield node
+            stack.extend(node.args)
+
+
+def _has_array_exponent(node: Any) -> bool:
+    return isinstance(node, numeric.PowExpression) and bool(array_leaves(node.args[1]))
+
+
+def _block_group(
+    columns: NDArray[np.int64], variables: tuple[str, ...], block: TermBlock, axes: Mapping[int, int], what: str
+) -> TermGroup:
+    """The terms of a block as one group."""
+    shape, leaves = shape_of(block.tree, axes)
+    slots, parameters, literals = [], [], []
+    for leaf in leaves:
+        slot, name, literal = array_slot(leaf, len(columns), what)
+        literals.append(literal)
+        if literal is None:
+            slots.append(slot)
+            parameters.append(name)
+    source, switches = Formula(shape, tuple(literals)).source(slots)
+    return TermGroup(
+        kernel_of(source), tuple(slots), columns, tuple(parameters), variables, tuple(map(kernel_of, switches))
+    )
+
+
+def array_slot(leaf: Any, count: int, what: str) -> tuple[Any, str | None, str | None]:
+    """The data of one slot of a block: (array or curves, Param name, literal)."""
+    if leaf.__class__ is not ArrayLeaf:
+        if leaf.__class__ in native_numeric_types:
+            return None, None, literal_text(leaf)
+        return _slot((leaf,) * count, what)
+    values = np.broadcast_to(leaf.values, (count,))
+    if not leaf.numbers:
+        return _slot(tuple(values), what)
+    if np.all(values == values[0]):
+        return None, None, literal_text(values[0])
+    return np.array(values), None, None
+
+
+def block_values(block: TermBlock, what: str) -> FloatArray:
+    """The coefficients of a block without an index, as numbers."""
+    columns = np.arange(len(block.variables))
+    numbers = np.zeros(len(columns))
+    for group in group_terms((), {}, what, [(columns, (), block)]):
+        numbers[group.columns] = group.block(slice(None), np.zeros((1, 0)))[:, 0]
+    return numbers
 
 
 def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | None]:

@@ -6,7 +6,7 @@ here anything without a free variable is a coefficient.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,30 +17,73 @@ from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.set import SetData
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
+from pyomo.core.expr.numvalue import NumericValue
 from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DataError, DeclarationError, ModelError, NotLinearError
+from osilp_pyomo.model.dot import TermBlock, block_of
 
 
 @dataclass
 class LinearTerms:
     """``sum(coefficients) * variable`` terms and constant terms; nothing is evaluated.
 
-    ``nonlinear`` holds pairs (factor, node) that are not linear, where those are asked for.
+    ``blocks`` are terms that share one tree; a variable stands in one of them or among ``coefficients``, and
+    ``variables`` holds all. ``nonlinear`` holds pairs (factor, node) that are not linear, where those are asked for.
     """
 
     variables: dict[int, Any] = field(default_factory=dict)
     coefficients: dict[int, list[Any]] = field(default_factory=dict)
+    blocks: list[TermBlock] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     nonlinear: list[tuple[Any, Any]] = field(default_factory=list)
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Pairs of variable and its whole coefficient."""
+        """Pairs of variable and its whole coefficient, for variables that stand in no block."""
         for key, parts in self.coefficients.items():
             whole = parts[0]
             for part in parts[1:]:
                 whole = whole + part
             yield self.variables[key], whole
+
+    def add_block(self, block: TermBlock, factor: Any) -> None:
+        """Add the terms of a block times a factor; those of fixed variables are constants."""
+        if any(variable.fixed for variable in block.variables):
+            places = range(len(block.variables))
+            for place in places:
+                variable = block.variables[place]
+                if variable.fixed:
+                    self.constants.append(times(factor, times(block.coefficient(place), variable)))
+            block = block.take(np.array([k for k in places if not block.variables[k].fixed], dtype=np.int64))
+        if block.variables:
+            self.blocks.append(TermBlock(times(factor, block.tree), block.variables))
+            self.variables.update(zip(map(id, block.variables), block.variables, strict=True))
+
+    def expanded(self) -> LinearTerms:
+        """The same terms without blocks."""
+        for block in self.blocks:
+            for place, variable in enumerate(block.variables):
+                self.coefficients.setdefault(id(variable), []).append(block.coefficient(place))
+        self.blocks = []
+        return self
+
+    def settle(self) -> None:
+        """Take variables that stand in several places out of their blocks, so that each has one coefficient."""
+        if len(self.coefficients) + sum(len(block.variables) for block in self.blocks) == len(self.variables):
+            return
+        places = [*self.coefficients, *(id(variable) for block in self.blocks for variable in block.variables)]
+        seen: set[int] = set()
+        repeated = {key for key in places if key in seen or seen.add(key)}  # type: ignore[func-returns-value]
+        kept = []
+        for block in self.blocks:
+            rest = []
+            for place, variable in enumerate(block.variables):
+                if id(variable) in repeated:
+                    self.coefficients.setdefault(id(variable), []).append(block.coefficient(place))
+                else:
+                    rest.append(place)
+            kept.append(block.take(np.array(rest, dtype=np.int64)))
+        self.blocks = [block for block in kept if block.variables]
 
 
 def linear_terms(
@@ -69,12 +112,18 @@ def linear_terms(
     stack: list[tuple[Any, Any]] = [(expression, sign)]
     while stack:
         node, factor = stack.pop()
-        if node.__class__ in native_numeric_types or not has_free_variable(node):
+        if node.__class__ is numeric.MonomialTermExpression and not node._args_[1].fixed:
+            number, variable = node._args_
+            terms.variables[id(variable)] = variable
+            terms.coefficients.setdefault(id(variable), []).append(times(factor, number))
+        elif node.__class__ in native_numeric_types or not has_free_variable(node):
             if node.__class__ not in native_numeric_types or node != 0:
                 terms.constants.append(times(factor, node))
         elif not node.is_expression_type():
             terms.variables[id(node)] = node
             terms.coefficients.setdefault(id(node), []).append(factor)
+        elif (block := block_of(node)) is not None:
+            terms.add_block(block, factor)
         elif isinstance(node, numeric.SumExpression):
             stack.extend((part, factor) for part in reversed(node.args))
         elif isinstance(node, numeric.NegationExpression):
@@ -106,6 +155,8 @@ def linear_terms(
             terms.nonlinear.append((factor, node))
         else:
             raise _not_linear(what, node)
+    if terms.blocks:
+        terms.settle()
     return terms
 
 
@@ -119,7 +170,7 @@ def _content(node: Any, what: str) -> Any:
 def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
     """``Expr_if(test, then, other)`` with variables in its branches: the test moves to the coefficients."""
     test, then, other = node.args
-    yes, no = linear_terms(then, what), linear_terms(other, what)
+    yes, no = linear_terms(then, what).expanded(), linear_terms(other, what).expanded()
     yes_by_id = {id(variable): (variable, coefficient) for variable, coefficient in yes.items()}
     no_by_id = {id(variable): (variable, coefficient) for variable, coefficient in no.items()}
     for key in dict.fromkeys([*yes_by_id, *no_by_id]):
@@ -151,10 +202,28 @@ def has_free_variable(node: Any) -> bool:
         if current.__class__ in native_types:
             continue
         if current.is_expression_type():
-            stack.extend(current.args)
+            block = block_of(current)
+            stack.extend(current.args if block is None else block.variables)
         elif current.is_variable_type() and not current.fixed:
             return True
     return False
+
+
+def free_variables(expression: Any) -> Iterator[Sequence[Any]]:
+    """The variables of an expression that are not fixed, from left to right, those of a block together."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if node.__class__ in native_types:
+            continue
+        if not node.is_expression_type():
+            if node.is_variable_type() and not node.fixed:
+                yield (node,)
+        elif (block := block_of(node)) is not None:
+            fixed = any(variable.fixed for variable in block.variables)
+            yield [variable for variable in block.variables if not variable.fixed] if fixed else block.variables
+        elif node.is_potentially_variable() or not node.is_numeric_type():
+            stack.extend(reversed(node.args))
 
 
 def _is_one(node: Any) -> bool:
@@ -203,7 +272,9 @@ def leaves(expression: Any) -> Iterator[Any]:
         node = stack.pop()
         if node is None or node.__class__ in native_types:
             continue
-        if node.is_expression_type():
+        if (block := block_of(node)) is not None:
+            yield from block.leaves()
+        elif node.is_expression_type():
             stack.extend(node.args)
         else:
             yield node
@@ -261,11 +332,45 @@ def relation_text(relation: Any) -> str:
 
 
 def expression_text(expression: Any) -> str:
-    """An expression as text; of a long sum the first terms and the last one."""
-    if isinstance(expression, numeric.SumExpression) and expression.nargs() > _SHOWN_TERMS + 2:
-        shown = [str(part) for part in expression.args[:_SHOWN_TERMS]]
-        return f"{' + '.join(shown)} + ... + {expression.args[-1]}  [{expression.nargs()} terms]"
-    return str(expression)
+    """An expression as text; of a long sum the first terms and the last one, of a dot its formula."""
+    if block_of(expression) is None and isinstance(expression, numeric.SumExpression):
+        parts = expression.args
+        if len(parts) > _SHOWN_TERMS + 2:
+            shown = [_text(part) for part in parts[:_SHOWN_TERMS]]
+            return f"{' + '.join(shown)} + ... + {_text(parts[-1])}  [{len(parts)} terms]"
+    return _text(expression)
+
+
+class _Label(NumericValue):
+    """A leaf that prints as a text."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def getname(self, *_: Any, **__: Any) -> str:
+        return self.text
+
+
+def _text(expression: Any) -> str:
+    return str(_with_labels(expression))
+
+
+def _with_labels(node: Any) -> Any:
+    """An expression with a short text in place of each dot; one without any is left as it is."""
+    if (block := block_of(node)) is not None:
+        return _Label(block.text())
+    if node.__class__ in native_types or not node.is_expression_type():
+        return node
+    parts = node.args
+    labelled = [_with_labels(part) for part in parts]
+    if all(new is old for new, old in zip(labelled, parts, strict=True)):
+        return node
+    return node.create_node_with_local_data(labelled if isinstance(node, numeric.SumExpression) else tuple(labelled))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +438,7 @@ def _flipped(row: RelationTerms) -> RelationTerms:
     negated = LinearTerms(
         row.body.variables,
         {key: [-part for part in parts] for key, parts in row.body.coefficients.items()},
+        [TermBlock(-block.tree, block.variables) for block in row.body.blocks],
     )
     assert row.upper is not None
     return RelationTerms(negated, [-term for term in row.upper], None)

@@ -18,6 +18,7 @@ from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError
 from osilp_pyomo.index.curves import Function, Table
+from osilp_pyomo.model.arrays import ArrayExpression, IndexSymbol, apply, as_array
 
 KINDS = ("linear", "previous", "nearest")
 OUTSIDE = ("error", "clamp", "wrap")
@@ -94,13 +95,18 @@ class ProfileData(ComponentData):
             )
         if all(value.__class__ in native_numeric_types for value in coordinates):
             return self.value_at(*coordinates)
+        if any(isinstance(value, ArrayExpression) for value in coordinates):
+            return apply(lambda *trees: _profile_node(trees, self), *coordinates)
         if any(isinstance(value, np.ndarray) for value in coordinates):
             return self.curve_table()(*(np.asarray(value, dtype=float) for value in coordinates))
-        if any(
-            value.__class__ not in native_numeric_types and value.is_potentially_variable() for value in coordinates
-        ):
-            return ProfileExpression(coordinates, self)
-        return NPVProfileExpression(coordinates, self)
+        return _profile_node(coordinates, self)
+
+
+def _profile_node(coordinates: Sequence[Any], curve: Any) -> ProfileExpression:
+    """The node of a curve, or of an array of them, at a point."""
+    if any(value.__class__ not in native_numeric_types and value.is_potentially_variable() for value in coordinates):
+        return ProfileExpression(coordinates, curve)
+    return NPVProfileExpression(coordinates, curve)
 
 
 @ModelComponentFactory.register("Data that is a function of a continuous index.")
@@ -299,3 +305,13 @@ class ScalarProfile(ProfileData, Profile):
 
 class IndexedProfile(Profile):
     """A Profile with one curve for each member of its sets."""
+
+    def __call__(self, *coordinates: Any) -> Any:
+        """All curves at one point, as an array in the order of the set."""
+        if all(value.__class__ in native_numeric_types for value in coordinates):
+            return np.array([self[index](*coordinates) for index in self.index_set()])
+        curves = as_array(self)
+        found = apply(lambda *trees: _profile_node(trees, curves.tree), *coordinates)
+        if found.__class__ is not IndexSymbol:
+            raise DeclarationError(f"Profile '{self.name}': all its curves are taken at one point, no array of them.")
+        return ArrayExpression(found.tree, curves.shape, curves.labels)

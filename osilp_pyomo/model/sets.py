@@ -212,20 +212,3 @@ def some_number(each: Any, share: float) -> float:
     if high is None:
         high = low + 10.0
     return float(low + share * (high - low))
-
-
-class VectorError(DeclarationError):
-    """A rule asks for an entry that its uncertain vector does not have."""
-
-
-class Vector(tuple[Any, ...]):
-    """An uncertain vector as a rule gets it: a tuple whose entries that do not exist are explained."""
-
-    def __getitem__(self, key: Any) -> Any:
-        try:
-            return super().__getitem__(key)
-        except IndexError:
-            raise VectorError(
-                f"its rule asks for entry {key} of an uncertain vector of dimension {len(self)}, whose entries are 0 "
-                f"to {len(self) - 1}; give a set of the dimension that the rule needs."
-            ) from None

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core.base.param import ParamData
 from pyomo.core.base.range import AnyRange, NumericRange
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.model.arrays import members_of
 from osilp_pyomo.model.linear import number_of
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.model.stage_locator import StageLocator
+from osilp_pyomo.model.stage_locator import StageLocator, StageRef
 from osilp_pyomo.online.stages.template import ANYTHING, Allowed, CurveForm, Field, Interval, Label
 
 
@@ -28,6 +30,7 @@ class StageData:
         self.own: list[Any] = []  # own values of each field
         self._numbers: dict[tuple[str, tuple[Any, ...]], int] = {}
         self._orders: dict[int, list[tuple[Any, ...]]] = {}
+        self._members: dict[int, list[tuple[Any, StageRef | None]]] = {}
 
     def stand_ins(self, slots: Sequence[int | CurveStack]) -> list[Any]:
         """For each slot the curves that stand there, for the knots they have in common; None for numbers."""
@@ -42,25 +45,43 @@ class StageData:
             found.append(own if isinstance(own, CurveStack) else None)
         return found
 
-    def slot(self, found: dict[int, Any], absent: list[int], what: str) -> tuple[str | None, int | CurveStack | None]:
-        """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share."""
-        keys = {self.leaf_key(leaf, stage, what) for stage, leaf in found.items()}
+    def slot(
+        self, stages: Sequence[int], found: Sequence[Any], absent: list[int], what: str
+    ) -> tuple[str | None, int | CurveStack | None]:
+        """What fills a slot: a literal that all stages share, a field of the data, or a curve that all share.
+
+        ``found`` are the leaves of the stages, in the order of ``stages``.
+        """
+        keys = self._keys(stages, found, what)
         if len(keys) == 1:
             (kind, content) = keys.pop()
             if kind == "number":
                 return literal_of(content), None
             if kind == "field":
-                return None, self.field(content, next(iter(found.values())))
-            return None, CurveStack.of_tables((next(iter(found.values())).curve_table(),))
+                return None, self.field(content, found[0])
+            return None, CurveStack.of_tables((found[0].curve_table(),))
         if any(kind == "curve" for kind, _ in keys):
             raise ModelError(f"{what}: the stages use different Profiles; index one Profile by the stages.")
         values = np.full(self.count, np.nan)
-        for stage, leaf in found.items():
+        for stage, leaf in zip(stages, found, strict=True):
             number = leaf if leaf.__class__ in native_numeric_types else leaf(exception=False)
             values[stage] = np.nan if number is None else number
-        for stage in absent:
-            values[stage] = values[next(iter(found))]
+        values[absent] = values[stages[0]]
         return None, self.hidden(values, what)
+
+    def _keys(self, stages: Sequence[int], found: Sequence[Any], what: str) -> set[tuple[str, Any]]:
+        """What the leaves of a slot are, each kind once."""
+        kinds = set(map(type, found))
+        if kinds <= native_numeric_types:
+            return {("number", float(number)) for number in set(found)}
+        if kinds == {ParamData}:
+            whole = self.places.of_component(found)
+            if whole is not None and whole[1] == stages:
+                return {("field", (whole[0], ()))}
+            places = self.places.of_all(found)
+            if None not in places and [place.stage for place in places] == list(stages):  # type: ignore[union-attr]
+                return {("field", place[1:]) for place in places}  # type: ignore[index]
+        return {self.leaf_key(leaf, stage, what) for stage, leaf in zip(stages, found, strict=True)}
 
     def leaf_key(self, leaf: Any, stage: int, what: str) -> tuple[str, Any]:
         if leaf.__class__ in native_numeric_types:
@@ -95,13 +116,11 @@ class StageData:
 
     def _order_of(self, owner: Any) -> list[tuple[Any, ...]]:
         """What is left of a component's indices beside the stage, in the order of its Set."""
+        if self.places.whole(owner)[0]:
+            return [()]
         if id(owner) not in self._orders:
-            found: dict[tuple[Any, ...], None] = {}
-            for index in owner.index_set() if owner.is_indexed() else [None]:
-                place = self.places.of(owner[index] if owner.is_indexed() else owner)
-                if place is not None:
-                    found.setdefault(place.key)
-            self._orders[id(owner)] = list(found)
+            places = (place for _, place in self._located(owner) if place is not None)
+            self._orders[id(owner)] = list(dict.fromkeys(place.key for place in places))
         return self._orders[id(owner)]
 
     def _own_data(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Iterable[tuple[int, Any]]:
@@ -111,14 +130,22 @@ class StageData:
             fellows = self.model.model().component_objects(owner.ctype, descend_into=True)
             owners = [each for each in fellows if each.local_name == owner.local_name]
         for each in owners:
-            for index in each.index_set() if each.is_indexed() else [None]:
-                data = each[index] if each.is_indexed() else each
-                place = self.places.of(data)
-                if place is not None and (place.name, place.key) == key:
-                    yield place.stage, data
+            yield from ((p.stage, data) for data, p in self._located(each) if p is not None and p[1:] == key)
+
+    def _located(self, owner: Any) -> list[tuple[Any, StageRef | None]]:
+        """A component's members, or itself where it has no index, each with its place."""
+        if id(owner) not in self._members:
+            members = members_of(owner) if owner.is_indexed() else [owner]
+            self._members[id(owner)] = list(zip(members, self.places.of_all(members), strict=True))
+        return self._members[id(owner)]
 
     def _own_numbers(self, key: tuple[str, tuple[Any, ...]], owner: Any) -> Any:
         values = np.full(self.count, np.nan)
+        members, stages = self.places.whole(owner) if key == (owner.name, ()) else ([], [])
+        if members and set(map(type, members)) == {ParamData}:
+            # None, where a Param has no value, becomes nan.
+            values[stages] = np.array([data(exception=False) for data in members], dtype=float)
+            return values
         for stage, data in self._own_data(key, owner):
             number = data if data.__class__ in native_numeric_types else data(exception=False)
             values[stage] = np.nan if number is None else number

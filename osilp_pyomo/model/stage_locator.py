@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_ as _is
+from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 from pyomo.core.base.set import SetData
 
 from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.model.arrays import members_of
 from osilp_pyomo.model.sets import is_continuous
 
+# Members of a component that are located one by one before all of them are.
+_MANY = 8
 
-@dataclass(frozen=True)
-class StageRef:
+
+class StageRef(NamedTuple):
     """Stage of a component, its name without that stage, and the rest of its index."""
 
     stage: int
@@ -58,6 +61,9 @@ class StageLocator:
         # For each indexed component: where in its index the stage stands, (position, width), or None.
         self._positions: dict[int, tuple[int, int] | None] = {}
         self._known: dict[int, StageRef | None] = {}
+        # How often members of a component were asked for, and what is known of components as a whole.
+        self._asked: dict[int, int] = {}
+        self._whole: dict[int, tuple[list[Any], list[int]]] = {}
 
     @property
     def stages(self) -> list[Any]:
@@ -74,8 +80,66 @@ class StageLocator:
         """The place of a variable, Param, Profile or constraint; None where it has no stage."""
         key = id(data)
         if key not in self._known:
-            self._known[key] = self._locate(data)
+            component = data.parent_component()
+            asked = self._asked[id(component)] = self._asked.get(id(component), 0) + 1
+            if asked == _MANY and self._leads(component):
+                self._locate_members(component)
+            if key not in self._known:
+                self._known[key] = self._locate(data)
         return self._known[key]
+
+    def _leads(self, component: Any) -> bool:
+        """Whether the stage is the first of a component's indices, and a single one."""
+        if not component.is_indexed() or self._function is not None or not isinstance(component.dim(), int):
+            return False
+        return self._position(component) == (0, 1)
+
+    def stages_of_all(self, found: Sequence[Any]) -> list[int]:
+        """The stages of variables that all have one."""
+        whole = self.of_component(found)
+        if whole is not None:
+            return whole[1]
+        return [place.stage for place in self.of_all(found) if place is not None]
+
+    def of_component(self, found: Sequence[Any]) -> tuple[str, list[int]] | None:
+        """Name and stages of what are all the members of one component that is indexed by stages alone, in order."""
+        if not len(found):
+            return None
+        component = found[0].parent_component()
+        known, stages = self.whole(component)
+        if not known or len(known) != len(found) or not all(map(_is, known, found)):
+            return None
+        return component.name, stages
+
+    def whole(self, component: Any) -> tuple[list[Any], list[int]]:
+        """Members and stages of a component that is indexed by stages alone; empty where it is another."""
+        if id(component) not in self._whole:
+            members: list[Any] = []
+            stages: list[Any] = []
+            if self._leads(component) and component.dim() == 1:
+                members = members_of(component)
+                # Most components share the Set of the stages itself.
+                alike = component.index_set() is self._set
+                stages = list(range(len(members)) if alike else map(self._members.get, component.index_set()))
+            self._whole[id(component)] = ([], []) if None in stages else (members, stages)
+        return self._whole[id(component)]
+
+    def of_all(self, found: Sequence[Any]) -> list[StageRef | None]:
+        """The places of many."""
+        known = self._known
+        try:
+            return [known[id(data)] for data in found]
+        except KeyError:
+            return [self.of(data) for data in found]
+
+    def _locate_members(self, component: Any) -> None:
+        """Locate all members of a component at once whose only index, or first one, is the stage."""
+        numbers, name, known = self._members, component.name, self._known
+        alone = component.dim() == 1
+        for index, data in component._data.items():
+            stage = numbers.get(index if alone else index[0])
+            if stage is not None:
+                known[id(data)] = StageRef(stage, name, () if alone else index[1:])
 
     def _locate(self, data: Any) -> StageRef | None:
         component = data.parent_component()
@@ -173,10 +237,6 @@ def _positions_by_set(index_set: Any, stages: Any) -> Iterator[tuple[int, int]]:
         if part is stages or _within(part, stages) or product:
             yield first, stages.dimen
         first += part.dimen if isinstance(part.dimen, int) else 1
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
 
 
 def _parts(index_set: Any) -> list[Any]:

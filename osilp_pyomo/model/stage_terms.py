@@ -10,6 +10,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.model.dot import TermBlock
 from osilp_pyomo.model.factor import NotSeparableError, separate
 from osilp_pyomo.model.linear import LinearTerms, leaves, linear_terms, short_text, times
 from osilp_pyomo.model.stage_locator import StageLocator
@@ -20,14 +21,29 @@ class Split:
     """Terms of a row: by stage those that hold a decision or data of the stage, and those of no stage.
 
     A stage's entry is (coefficient, function); function is a variable, an expression, or None for a constant.
+    ``blocks`` hold terms of many stages that share one tree, with the stage of each.
     """
 
     by_stage: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
+    blocks: list[tuple[list[int], TermBlock]] = field(default_factory=list)
     mixed: dict[int, list[Any]] = field(default_factory=dict)
     shared: list[Any] = field(default_factory=list)
 
     def add(self, stage: int, coefficient: Any, function: Any) -> None:
         self.by_stage.setdefault(stage, []).append((coefficient, function))
+
+    def holding(self) -> set[int]:
+        """The stages whose decisions it holds."""
+        found = {s for s, entries in self.by_stage.items() if any(function is not None for _, function in entries)}
+        return found.union(self.mixed, *(stages for stages, _ in self.blocks))
+
+    def entries(self, stage: int) -> list[tuple[Any, Any]]:
+        """The terms of one stage, those of blocks among them."""
+        found = list(self.by_stage.get(stage, ()))
+        for stages, block in self.blocks:
+            places = [place for place, each in enumerate(stages) if each == stage]
+            found += [(block.coefficient(place), block.variables[place]) for place in places]
+        return found
 
 
 class Splitter:
@@ -48,10 +64,21 @@ class Splitter:
         for sign, expression in parts:
             linear_terms(expression, what, sign, terms, keep_nonlinear=True)
         result = Split()
+        by_stage, locate = result.by_stage, self.places.of
         for variable, coefficient in terms.items():
-            place = self.places.of(variable)
+            place = locate(variable)
             assert place is not None
-            result.add(place.stage, coefficient, variable)
+            if place.stage in by_stage:
+                by_stage[place.stage].append((coefficient, variable))
+            else:
+                by_stage[place.stage] = [(coefficient, variable)]
+        for block in terms.blocks:
+            numbers = self.places.stages_of_all(block.variables)
+            if len(set(numbers)) > 1:
+                result.blocks.append((numbers, block))
+            else:
+                for k, variable in enumerate(block.variables):
+                    result.add(numbers[0], block.coefficient(k), variable)
         for constant in self._constants(terms.constants, what):
             stages = self.stages_of(constant)
             if stages:

@@ -7,7 +7,7 @@ are filled from the data of an arrival; all other stages must have the same kern
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,16 +17,17 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import relational_expr as relational
-from pyomo.core.expr.visitor import identify_variables
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.agreement import refuse_other_trace
+from osilp_pyomo.model.arrays import ArrayLeaf
 from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
-from osilp_pyomo.model.formulas import CannotCompileError, group_terms, shape_of
-from osilp_pyomo.model.linear import leaves, number_of, reads_as_lower, short_text
+from osilp_pyomo.model.dot import TermBlock
+from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
+from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
 from osilp_pyomo.model.stage_locator import StageLocator
 from osilp_pyomo.model.stage_terms import Split, Splitter, curves_of
@@ -135,16 +136,18 @@ class _Reader:
                 )
             expressions.append(family.trace)
         for expression in expressions:
-            if expression.__class__ not in native_numeric_types:
-                for variable in identify_variables(expression, include_fixed=False):
-                    used.setdefault(id(variable), variable)
-        for variable in used.values():
+            for variables in free_variables(expression):
+                whole = self.places.of_component(variables) if len(variables) > 1 else None
+                if whole is None or not self._add_decision(variables, *whole):
+                    used.update(zip(map(id, variables), variables, strict=True))
+        owners = {id(owner): variable for variable in used.values() for owner in (variable.parent_component(),)}
+        for variable in owners.values():
             if variable.model() is not self.model.model():
                 raise ModelError(
                     f"The variable '{variable.name}' belongs to another model (a rule that names the model it was "
                     "written for, and not its first argument, does that in a clone); use the rule's own model."
                 )
-            place = self.places.of(variable)
+        for variable, place in zip(used.values(), self.places.of_all(list(used.values())), strict=True):
             if place is None:
                 raise ModelError(
                     f"compile_online: the variable '{variable.name}' has no stage; every decision must belong to one "
@@ -154,10 +157,14 @@ class _Reader:
             if number == len(self.variables):
                 self.variables.append({})
             self.variables[number][place.stage] = variable
+        for number, members in enumerate(self.variables):
+            # Dictionaries go by stages, however their variables were found.
+            if list(members) != sorted(members):
+                self.variables[number] = dict(sorted(members.items()))
         if not self.decisions:
             raise ModelError("compile_online: the model has no free variable that is indexed by the stages.")
         for (name, key), members in zip(self.decisions, self.variables, strict=True):
-            for number, stage in enumerate(self.places.stages):
+            for number, stage in enumerate(self.places.stages) if len(members) < self.count else ():
                 if number not in members:
                     raise ModelError(
                         f"compile_online: stage {stage!r} has no free variable {Label(name, key)} in the objective or "
@@ -166,8 +173,18 @@ class _Reader:
         for number, ((name, key), members) in enumerate(zip(self.decisions, self.variables, strict=True)):
             self.functions[number] = number
             self.function_list.append(StageFunction(str(Label(name, key)), None, (), (number,)))
-            for variable in members.values():
-                self.functions[id(variable)] = number
+            self.functions.update(dict.fromkeys(map(id, members.values()), number))
+
+    def _add_decision(self, variables: Sequence[Any], name: str, stages: Sequence[int]) -> bool:
+        """Take a whole Var over the stages as a decision; False where it is of another model."""
+        if variables[0].model() is not self.model.model():
+            return False
+        number = self.decisions.setdefault((name, ()), len(self.decisions))
+        if number == len(self.variables):
+            self.variables.append(dict(zip(stages, variables, strict=True)))
+        elif len(self.variables[number]) < len(stages):
+            self.variables[number].update(zip(stages, variables, strict=True))
+        return True
 
     def _plain_names(self) -> dict[str, str]:
         """Local names where they are unique among variables and data, else whole ones."""
@@ -181,37 +198,73 @@ class _Reader:
 
     def _terms(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[Term, ...]:
         """The terms of a row as kernels that serve every stage."""
-        groups: dict[Any, dict[int, list[Any]]] = {}
-        for stage in range(self.count):
+        # For each function, shape and occurrence within a stage: the stages, and their leaves.
+        groups: dict[Any, tuple[list[int], list[Sequence[Any]]]] = {}
+        for stage, entries in sorted(split.by_stage.items()):
             seen: dict[Any, int] = {}
-            for coefficient, function in split.by_stage.get(stage, ()):
+            for coefficient, function in entries:
                 number = CONSTANT if function is None else self._function(function, stage, what)
-                try:
-                    shape, slots = shape_of(coefficient, axes)
-                except CannotCompileError as error:
-                    raise ModelError(
-                        f"{what}: the coefficient {short_text(str(coefficient))} cannot be compiled ({error})."
-                    ) from None
+                shape, slots = self._shape(coefficient, axes, what)
                 key = (number, shape)
-                seen[key] = seen.get(key, -1) + 1
-                groups.setdefault((*key, seen[key]), {})[stage] = slots
-        return tuple(self._term(key, members, what) for key, members in groups.items())
+                occurrence = seen[key] = seen.get(key, -1) + 1
+                stages, found = groups.setdefault((*key, occurrence), ([], []))
+                stages.append(stage)
+                found.append(slots)
+        terms = [
+            self._term(number, shape, stages, list(zip(*found, strict=True)), what)
+            for (number, shape, _), (stages, found) in groups.items()
+        ]
+        for block_stages, block in split.blocks:
+            terms += self._block_terms(block_stages, block, axes, what)
+        return tuple(terms)
 
-    def _term(self, key: Any, members: dict[int, list[Any]], what: str) -> Term:
-        number, shape, _ = key
-        absent = [stage for stage in range(self.count) if stage not in members]
-        example = next(iter(members.values()))
+    def _shape(self, coefficient: Any, axes: Mapping[int, int], what: str) -> tuple[Any, list[Any]]:
+        try:
+            return shape_of(coefficient, axes)
+        except CannotCompileError as error:
+            raise ModelError(
+                f"{what}: the coefficient {short_text(str(coefficient))} cannot be compiled ({error})."
+            ) from None
+
+    def _block_terms(
+        self, stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
+    ) -> Iterator[Term]:
+        """The terms of a block: one for each decision, read from its arrays."""
+        functions = self.functions
+        numbers = np.array([functions[id(variable)] for variable in block.variables])
+        at = np.array(stages)
+        if not has_one_shape(block.tree):
+            single = Split()
+            for place, variable in enumerate(block.variables):
+                single.add(stages[place], block.coefficient(place), variable)
+            yield from self._terms(single, what, axes)
+            return
+        shape, leaves_ = self._shape(block.tree, axes, what)
+        for number in np.unique(numbers).tolist():
+            places = np.flatnonzero(numbers == number)
+            places = places[np.argsort(at[places], kind="stable")]
+            columns = [
+                np.broadcast_to(leaf.values, at.shape)[places].tolist()
+                if leaf.__class__ is ArrayLeaf
+                else [leaf] * len(places)
+                for leaf in leaves_
+            ]
+            yield self._term(number, shape, at[places].tolist(), columns, what)
+
+    def _term(self, number: int, shape: Any, stages: Sequence[int], found: Sequence[Sequence[Any]], what: str) -> Term:
+        """A term of some stages, from the leaves in each slot of its shape."""
+        here = set(stages)
+        absent = [stage for stage in range(self.count) if stage not in here] if len(here) < self.count else []
         literals: list[str | None] = []
         slots: list[int | CurveStack] = []
-        for k in range(len(example)):
-            leaves_by_stage = {stage: found[k] for stage, found in members.items()}
-            literal, slot = self.data.slot(leaves_by_stage, absent, what)
+        for each in found:
+            literal, slot = self.data.slot(stages, each, absent, what)
             literals.append(literal)
             if slot is not None:
                 slots.append(slot)
         source, switches = Formula(shape, tuple(literals)).source(self.data.stand_ins(slots))
         if absent:
-            present = np.array([float(stage in members) for stage in range(self.count)])
+            present = np.array([float(stage in here) for stage in range(self.count)])
             source = f"np.where(s[{len(slots)}] != 0, {source}, 0.0)"
             slots.append(self.data.hidden(present, what))
         return Term(number, kernel_of(source), tuple(slots), tuple(map(kernel_of, switches)))
@@ -246,9 +299,7 @@ class _Reader:
 
     def _refuse_missing(self, split: Split, what: str) -> None:
         """Refuse rows that hold some stages only."""
-        present = {
-            stage for stage, entries in split.by_stage.items() if any(function is not None for _, function in entries)
-        } | set(split.mixed)
+        present = split.holding()
         for number, stage in enumerate(self.places.stages):
             if number not in present:
                 held = self.places.stages[min(present)] if present else None
@@ -260,6 +311,9 @@ class _Reader:
 
     def _refuse_differing(self, split: Split, what: str) -> None:
         """Refuse functions of the decision that some stages have and others not."""
+        known = self.functions
+        if all(h is None or id(h) in known for entries in split.by_stage.values() for _, h in entries):
+            return
         found = [
             {self._function(h, stage, what): h for _, h in split.by_stage.get(stage, ()) if h is not None}
             for stage in range(self.count)
@@ -302,7 +356,7 @@ class _Reader:
             sign = -1 if reads_as_lower(relation) else 1
             parts, low, high = [(sign, left), (-sign, right)], None, None
         split = self.splitter.split(parts, what, axes)
-        if self.places.of(data) is not None and len(split.by_stage) <= 1:
+        if self.places.of(data) is not None and len(split.by_stage) <= 1 and not split.blocks:
             raise ModelError(
                 f"{what}: it is a row of one stage alone; online, a stage's own rows must be ordinary constraints. "
                 "Put points of the index into an ordinary Set, or let all stages share the row."
@@ -338,7 +392,7 @@ class _Reader:
         """The terms that mix index and decision as formulas of both, which all stages must share."""
         result = []
         first = split.mixed.get(0, [])
-        if any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):
+        if split.mixed and any(len(split.mixed.get(stage, ())) != len(first) for stage in range(self.count)):
             raise ModelError(f"{what}: the stages have different numbers of terms that mix the index and the decision.")
         for place in range(len(first)):
             members: dict[int, list[Any]] = {}
@@ -354,7 +408,7 @@ class _Reader:
                 )
             literals, kept = [], []
             for k in range(len(members[0])):
-                literal, slot = self.data.slot({stage: found[k] for stage, found in members.items()}, [], what)
+                literal, slot = self.data.slot(list(members), [found[k] for found in members.values()], [], what)
                 literals.append(literal)
                 if slot is not None:
                     kept.append(slot)
@@ -377,7 +431,7 @@ class _Reader:
             what = f"Constraint '{constraint.name}'"
             lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=False)
             split = self.splitter.split([(1, body)], what, {})
-            holding = {s for s, entries in split.by_stage.items() if any(h is not None for _, h in entries)}
+            holding = split.holding()
             if not holding:
                 self._check_settled(constraint, what)
                 continue
@@ -442,9 +496,10 @@ class _Reader:
         integer = []
         for number, ((name, key), members) in enumerate(zip(self.decisions, self.variables, strict=True)):
             what = f"Variable '{Label(name, key)}'"
-            for variable in members.values():
+            by_domain = {id(variable.domain): variable for variable in members.values()}
+            for variable in by_domain.values():
                 refuse_odd_domain(variable)
-            kinds = {variable.is_continuous() for variable in members.values()}
+            kinds = {variable.is_continuous() for variable in by_domain.values()}
             if len(kinds) > 1:
                 raise ModelError(f"{what}: it is integer in some stages and not in others.")
             integer.append(not kinds.pop())
@@ -453,27 +508,34 @@ class _Reader:
                 missing = [stage for stage, limit in limits.items() if limit is None]
                 if missing and len(missing) < len(limits):
                     raise ModelError(f"{what}: it has a {attribute} bound in some stages and none in others.")
-                split = Split()
-                for stage, limit in limits.items():
-                    if limit is not None:
-                        split.add(stage, limit, None)
-                side.append(None if missing else self._terms(split, what, {}))
+                side.append(None if missing else self._limit_terms(limits, what))
                 self.texts[f"{attribute} {number}"] = "" if missing else self._neutral(str(limits[0]), limits[0])
         return tuple(sides[0]), tuple(sides[1]), np.array(integer, dtype=bool)
+
+    def _limit_terms(self, limits: Mapping[int, Any], what: str) -> tuple[Term, ...]:
+        """Bounds of a variable by stage; where all are one number, as most are, one term of it."""
+        found = list(limits.values())
+        if set(map(type, found)) <= native_numeric_types and len(set(found)) == 1:
+            return (self._term(CONSTANT, ("#",), list(limits), [found], what),)
+        split = Split()
+        for stage, limit in limits.items():
+            split.add(stage, limit, None)
+        return self._terms(split, what, {})
 
     # -- words -------------------------------------------------------------------------------------
 
     def _describe(self, name: str, split: Split) -> None:
         """Keep the first stage's terms as text, with t in place of the stage."""
         pieces = []
-        for coefficient, function in split.by_stage.get(0, ()):
+        entries = split.entries(0)
+        for coefficient, function in entries:
             if function is None:
                 pieces.append(str(coefficient))
             elif coefficient.__class__ in native_numeric_types and coefficient == 1:
                 pieces.append(str(function))
             else:
                 pieces.append(f"{_in_brackets(coefficient)}*{_in_brackets(function)}")
-        parts = [part for pair in split.by_stage.get(0, ()) for part in pair if part is not None]
+        parts = [part for pair in entries for part in pair if part is not None]
         self.texts[name] = self._neutral(" + ".join(pieces).replace("+ -", "- "), *parts)
 
     def _describe_mixed(self, name: str, split: Split) -> None:

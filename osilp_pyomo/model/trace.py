@@ -30,14 +30,18 @@ from osilp_pyomo.model.agreement import (
     TRIED_TERMS,
     disagreement,
     refuse_unstable_rule,
+    same_rows,
     sampled_row,
     still_affine,
     warn_of_change,
 )
+from osilp_pyomo.model.arrays import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
-from osilp_pyomo.model.formulas import CannotCompileError, group_terms, literal_text, shape_of
+from osilp_pyomo.model.dot import TermBlock, with_arrays_of
+from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
 from osilp_pyomo.model.linear import (
+    SKIP,
     LinearTerms,
     RelationTerms,
     linear_terms,
@@ -323,13 +327,19 @@ def _traced_rows(
         # The rule may have read a Param's value when it was traced: trace it again with today's.
         fresh, _ = data.parent_component()._trace(data.index(), data.name)
         what = f"SemiInfiniteConstraint '{data.name}'"
-        again = None if fresh is None else take_apart(fresh, what)
+        again = None if fresh is None or fresh is SKIP else take_apart(fresh, what)
         if again is not None and columns.foreign(again.body) is None:
             columns.register(again.body, what)
-            rows = _compile(data, again, columns)
-            if disagreement(data, rows, columns, domain, names) is None:
+            of_now = _compile(data, again, columns)
+            if disagreement(data, of_now, columns, domain, names) is None:
+                # Arrays of a dot are those of its declaration, whatever has become of them.
+                kept = with_arrays_of(fresh, data.trace)
+                if kept is not fresh:
+                    of_now = _compile(data, take_apart(kept, what), columns)
+                    if same_rows(of_now, rows, domain):
+                        return rows
                 warn_of_change(data)
-                return rows
+                return of_now
     except CannotCompileError as error:
         reason = str(error)
     warn_user(
@@ -348,11 +358,18 @@ def _compile(data: SemiInfiniteConstraintData, row: RelationTerms, columns: Colu
         (columns.of[id(variable)], variable.parent_component().name, coefficient)
         for variable, coefficient in row.body.items()
     ]
+    blocks = [(columns.columns_of(block, what), owner_names(block), block) for block in row.body.blocks]
 
     def limit(terms: list[Any] | None) -> tuple[TermGroup, ...] | None:
         return None if terms is None else group_terms([(0, "", term) for term in terms], axes, what)
 
-    return TracedRows(group_terms(body, axes, what), limit(row.lower), limit(row.upper))
+    return TracedRows(group_terms(body, axes, what, blocks), limit(row.lower), limit(row.upper))
+
+
+def owner_names(block: TermBlock) -> tuple[str, ...]:
+    """Names of the variable components of a block."""
+    owners = {id(owner): owner for owner in (variable.parent_component() for variable in block.variables)}
+    return tuple(owner.name for owner in owners.values())
 
 
 def read_curvature(
@@ -362,23 +379,33 @@ def read_curvature(
     rows = family.rows
     assert isinstance(rows, TracedRows)
     axes = {id(placeholder): axis for axis, placeholder in enumerate(placeholders)}
-    by_column = {column_of[id(variable)]: coefficient for variable, coefficient in row.body.items()}
-    body = _terms([by_column[int(column)] for column in rows.columns], rows.groups, rows.columns, axes, family.domain)
+    by_column = {column_of[id(variable)]: shape_of(part, axes) for variable, part in row.body.items()}
+    for block in row.body.blocks:
+        # One formula, with other data for each column.
+        shape, leaves = shape_of(block.tree, axes) if has_one_shape(block.tree) else (None, [])
+        for place, variable in enumerate(block.variables):
+            if shape is None:
+                by_column[column_of[id(variable)]] = shape_of(block.coefficient(place), axes)
+            else:
+                count = (len(block.variables),)
+                data = [leaf.take(place, count) if leaf.__class__ is ArrayLeaf else leaf for leaf in leaves]
+                by_column[column_of[id(variable)]] = shape, data
+    body = _terms([by_column[int(column)] for column in rows.columns], rows.groups, rows.columns, family.domain)
 
     def limit(terms: list[Any] | None, groups: Sequence[TermGroup] | None) -> TermCurvature | None:
         if terms is None or groups is None:
             return None
-        return _terms([sum(terms)], groups, np.zeros(1, dtype=np.int64), axes, family.domain)
+        return _terms([shape_of(sum(terms), axes)], groups, np.zeros(1, dtype=np.int64), family.domain)
 
     return RowCurvature(rows.columns, body, limit(row.lower, rows.lower), limit(row.upper, rows.upper))
 
 
 def _terms(
-    expressions: Sequence[Any], groups: Sequence[TermGroup], columns: Any, axes: Mapping[int, int], domain: Domain
+    expressions: Sequence[tuple[Any, Any]], groups: Sequence[TermGroup], columns: Any, domain: Domain
 ) -> TermCurvature:
     degrees, kinds = [], []
-    for expression in expressions:
-        degree, kind = _degree_and_kind(expression, axes, domain)
+    for shape, leaves in expressions:
+        degree, kind = _degree_and_kind(shape, leaves, domain)
         degrees.append(degree)
         kinds.append(kind)
     hessians = np.zeros((len(expressions), domain.dimension, domain.dimension))
@@ -388,9 +415,8 @@ def _terms(
     return TermCurvature(tuple(kinds), hessians)
 
 
-def _degree_and_kind(expression: Any, axes: Mapping[int, int], domain: Domain) -> tuple[int | None, str]:
+def _degree_and_kind(shape: Any, leaves: Sequence[Any], domain: Domain) -> tuple[int | None, str]:
     """Degree in the index where it is at most 2, else None; curvature by the rules, "affine" up to degree 2."""
-    shape, leaves = shape_of(expression, axes)
     literals: list[str | None] = []
     slots: list[Traits] = []
     for leaf in leaves:

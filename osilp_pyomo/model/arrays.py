@@ -1,0 +1,739 @@
+"""Arrays of expressions: one formula for all entries, written with numpy over the index, Params and Profiles.
+
+``np.exp(-((u - places) / width) ** 2)`` over 10,000 places is one tree of Pyomo nodes in which an :class:`ArrayLeaf`
+stands for the places. Operators of Pyomo build the tree, so that an entry is the very expression that a term written
+by hand would be; only the leaf differs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.common.numeric_types import native_numeric_types, native_types
+from pyomo.core.base.indexed_component import IndexedComponent
+from pyomo.core.base.param import ScalarParam
+from pyomo.core.expr import numeric_expr as numeric
+from pyomo.core.expr.numvalue import NumericValue
+
+from osilp_pyomo.errors import DeclarationError
+
+
+class ArrayError(DeclarationError):
+    """Arrays in a rule or a dot that do not fit together; whoever calls the rule says whose it is."""
+
+
+class ArraysNeededError(Exception):
+    """A plain placeholder met an array: the rule is traced again with symbols that understand numpy."""
+
+
+#: Whether a rule is being traced with plain placeholders, which are faster where a rule is written term by term.
+TRACED_PLAINLY: ContextVar[bool] = ContextVar("traced_plainly", default=False)
+
+
+class IndexPlaceholder(ScalarParam):
+    """Stands for the continuous index while a rule is traced; it never has a value."""
+
+    def getname(self, *_: Any, **__: Any) -> str:
+        """Its name as the user reads it; Pyomo would put quotes around an entry such as xi[0]."""
+        return str(self._name)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc.nin == 1 or any(np.ndim(each) for each in inputs if isinstance(each, np.ndarray)):
+            raise ArraysNeededError
+        # A number of numpy's beside it, such as an entry of an array.
+        return super().__array_ufunc__(ufunc, method, *inputs, **options)
+
+
+class ArrayNode(NumericValue):
+    """A leaf of a tree that stands for an array and has no value of its own."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.getname()
+
+    def __call__(self, exception: bool = True) -> Any:
+        if exception:
+            raise ValueError(f"the array {self} has no single value")
+        return None
+
+
+class ArrayLeaf(ArrayNode):
+    """A leaf of a formula that has one value for each entry of an array.
+
+    ``values`` are numbers (an array of floats, frozen), or an array of what is read when the model is solved: Params,
+    Profiles, placeholders and other expressions without a variable.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+        self.values.flags.writeable = False
+
+    @property
+    def numbers(self) -> bool:
+        """Whether its values are numbers."""
+        return self.values.dtype != object
+
+    def take(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """Some entries, of an array of this shape into which it is broadcast; a bare value if the key is of one."""
+        found = np.broadcast_to(self.values, shape)[key]
+        if isinstance(found, np.ndarray) and found.ndim:
+            return ArrayLeaf(found.copy())
+        return found.item() if isinstance(found, np.ndarray | np.generic) else found
+
+    def getname(self, *_: Any, **__: Any) -> str:
+        """The component whose members it holds, or its numbers in short."""
+        if not self.numbers:
+            owners = {id(each.parent_component()): each for each in self.values.flat if hasattr(each, "index")}
+            if len(owners) == 1:
+                return str(next(iter(owners.values())).parent_component().name)
+            shown = [str(each) for each in self.values.flat[:2]]
+            return f"[{', '.join(shown)}{', ...' if self.values.size > 2 else ''}]"
+        return np.array2string(self.values, precision=4, threshold=4, edgeitems=1, separator=", ")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ArrayLeaf:
+        if self.numbers:
+            # Frozen: a clone of the model may share it.
+            return self
+        copied = np.empty(self.values.shape, dtype=object)
+        for place, value in enumerate(self.values.flat):
+            copied.flat[place] = deepcopy(value, memo)
+        return ArrayLeaf(copied)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayLeaf, (np.array(self.values),)
+
+
+class ArrayProduct(ArrayNode):
+    """A leaf of a formula that stands for the array ``entries @ matrix``: a sum of as many rows as there are entries.
+
+    It is one leaf, because rows that are affine in an uncertain vector are read from the matrix as it is; others write
+    it out.
+    """
+
+    __slots__ = ("entries", "matrix")
+
+    def __init__(self, entries: tuple[Any, ...], matrix: NDArray[np.float64]) -> None:
+        self.entries = entries
+        self.matrix = matrix
+        self.matrix.flags.writeable = False
+
+    def written_out(self) -> Any:
+        """The product as a sum of an entry times a row each."""
+        return _sum([entry * ArrayLeaf(row.copy()) for entry, row in zip(self.entries, self.matrix, strict=True)])
+
+    def take(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """Some entries of the product, of an array of this shape into which it is broadcast, or one of them."""
+        found = np.broadcast_to(self.matrix, (len(self.matrix), *shape))[:, key]
+        if found.ndim > 1:
+            return ArrayProduct(self.entries, found.copy())
+        return _sum([entry * number for entry, number in zip(self.entries, found.tolist(), strict=True) if number])
+
+    def replaced(self, replace: Callable[[Any], Any]) -> ArrayProduct:
+        """The product with other leaves in its entries."""
+        return ArrayProduct(tuple(rebuild(entry, replace) for entry in self.entries), self.matrix)
+
+    def getname(self, *_: Any, **__: Any) -> str:
+        """The vector, or its entries in short, and the size of the matrix."""
+        names = {str(entry).rpartition("[")[0] for entry in self.entries}
+        vector = names.pop() if len(names) == 1 else None
+        shown = ", ".join(map(str, self.entries[:2])) + (", ..." if len(self.entries) > 2 else "")
+        rows, columns = self.matrix.shape
+        return f"{vector or f'[{shown}]'} @ [{rows} x {columns} numbers]"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ArrayProduct:
+        return ArrayProduct(tuple(deepcopy(entry, memo) for entry in self.entries), self.matrix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayProduct, (self.entries, np.array(self.matrix))
+
+
+# -- trees ---------------------------------------------------------------------------------------------
+
+
+def tree_leaves(tree: Any) -> Iterator[Any]:
+    """The leaves of a tree that are no numbers, and the curves of its Profiles."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if node.__class__ in native_types:
+            continue
+        if node.is_expression_type():
+            if hasattr(node, "curve"):
+                yield node.curve
+            stack.extend(node.args)
+        else:
+            yield node
+
+
+def array_leaves(tree: Any) -> list[ArrayLeaf]:
+    """The arrays that a tree holds."""
+    return [leaf for leaf in tree_leaves(tree) if leaf.__class__ is ArrayLeaf]
+
+
+def rebuild(tree: Any, replace: Callable[[Any], Any]) -> Any:
+    """A tree with every leaf that is no number replaced; what holds none of them stays as it is."""
+    if tree.__class__ in native_types:
+        return tree
+    if not tree.is_expression_type():
+        new = replace(tree)
+        return tree.replaced(replace) if new is tree and tree.__class__ is ArrayProduct else new
+    arguments = [rebuild(part, replace) for part in tree.args]
+    curve = replace(tree.curve) if hasattr(tree, "curve") else None
+    same = all(new is old for new, old in zip(arguments, tree.args, strict=True))
+    if same and (curve is None or curve is tree.curve):
+        return tree
+    if curve is not None:
+        return tree.__class__(arguments, curve)
+    if isinstance(tree, numeric.PowExpression):
+        # Pyomo simplifies powers of 0 and 1, and numpy has other ways for some.
+        return arguments[0] ** arguments[1]
+    return tree.create_node_with_local_data(arguments if isinstance(tree, numeric.SumExpression) else tuple(arguments))
+
+
+def take_entries(tree: Any, key: Any, shape: tuple[int, ...]) -> Any:
+    """The tree of some entries of an array of this shape, or of one of them."""
+    return rebuild(tree, lambda leaf: leaf.take(key, shape) if isinstance(leaf, ArrayNode) else leaf)
+
+
+# -- arrays --------------------------------------------------------------------------------------------
+
+# What numpy's functions are on trees. Each gets trees and gives one.
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "float_power": operator.pow,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "absolute": abs,
+    "fabs": abs,
+    "square": lambda tree: tree**2,
+    "reciprocal": lambda tree: 1 / tree,
+    "exp": numeric.exp,
+    "log": numeric.log,
+    "log10": numeric.log10,
+    "sqrt": numeric.sqrt,
+    "sin": numeric.sin,
+    "cos": numeric.cos,
+    "tan": numeric.tan,
+    "sinh": numeric.sinh,
+    "cosh": numeric.cosh,
+    "tanh": numeric.tanh,
+    "arcsin": numeric.asin,
+    "arccos": numeric.acos,
+    "arctan": numeric.atan,
+    "arcsinh": numeric.asinh,
+    "arccosh": numeric.acosh,
+    "arctanh": numeric.atanh,
+    "floor": numeric.floor,
+    "ceil": numeric.ceil,
+    "maximum": lambda *trees: numeric.NPV_MaxExpression(trees),
+    "minimum": lambda *trees: numeric.NPV_MinExpression(trees),
+    "less_equal": operator.le,
+    "less": operator.lt,
+    "greater_equal": operator.ge,
+    "greater": operator.gt,
+    "equal": operator.eq,
+}
+# What to write instead of functions of numpy that need numbers.
+_INSTEAD = {
+    "interp": "give the curve as osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)",
+    "polyval": "write the powers out, or osilp.dot(coefficients, u ** np.arange(n)) where they are variables",
+    "searchsorted": "give the steps as osilp.Profile(..., kind='previous')",
+    "piecewise": "use pyo.Expr_if, or np.where over arrays",
+    "select": "use pyo.Expr_if, or np.where over arrays",
+    "sign": "use pyo.Expr_if",
+    "heaviside": "use pyo.Expr_if",
+    "expm1": "use np.exp(...) - 1",
+    "log1p": "use np.log(1 + ...)",
+    "log2": "use np.log(...) / np.log(2)",
+    "mod": "use a Profile with outside='wrap'",
+    "remainder": "use a Profile with outside='wrap'",
+    "hypot": "use np.sqrt(a ** 2 + b ** 2)",
+}
+
+
+def _binary(rule: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its turned form. (Numpy's own mixin would leave the turned one to a Param on its left.)"""
+
+    def operate(self: Any, other: Any) -> Any:
+        return _operate(rule, apply, self, other)
+
+    def turned(self: Any, other: Any) -> Any:
+        return _operate(rule, apply, other, self)
+
+    return operate, turned
+
+
+def _operate(rule: Callable[..., Any], general: Callable[..., Any], *inputs: Any) -> Any:
+    """An operator: by numpy where all are numbers, else by the general way of trees."""
+    plain = [each.as_numbers() if isinstance(each, Vector) else each for each in inputs]
+    if any(isinstance(each, ArrayExpression | IndexedComponent) or _is_pyomo(each) for each in plain):
+        return general(rule, *plain)
+    return rule(*plain)
+
+
+class _Operators:
+    """Operators of arrays, each by :func:`apply`, or by :func:`matmul`."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _binary(operator.add)
+    __sub__, __rsub__ = _binary(operator.sub)
+    __mul__, __rmul__ = _binary(operator.mul)
+    __truediv__, __rtruediv__ = _binary(operator.truediv)
+    __pow__, __rpow__ = _binary(operator.pow)
+    __le__, __ge__ = _binary(operator.le)[0], _binary(operator.ge)[0]
+    __lt__, __gt__ = _binary(operator.lt)[0], _binary(operator.gt)[0]
+
+    def __matmul__(self, other: Any) -> Any:
+        return _operate(operator.matmul, _matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _operate(operator.matmul, _matmul, other, self)
+
+    def __neg__(self) -> Any:
+        return _operate(operator.neg, apply, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return _operate(abs, apply, self)
+
+
+def _matmul(_: Any, one: Any, other: Any) -> Any:
+    return matmul(one, other)
+
+
+#: What entries of an array are called: an index of pandas, the Set of a component, or a list.
+Labels = Any
+
+
+class ArrayExpression(_Operators):
+    """An array of expressions of the index and of data, one formula for all entries.
+
+    Numpy's operators and functions, slices and ``@`` work on it. A pandas Series or a Param in it brings its labels
+    along, by which :func:`dot` finds the variables.
+    """
+
+    # Pandas leaves operators to it, as numpy does.
+    __pandas_priority__ = 10_000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, tree: Any, shape: tuple[int, ...], labels: Labels | None = None) -> None:
+        self.tree = tree
+        self.shape = shape
+        self.labels = labels
+
+    # Pyomo asks this of what stands in its operators; "no" makes Python ask the array itself.
+    def is_numeric_type(self) -> bool:
+        return False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("the index is one symbol and has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def entries(self) -> list[Any]:
+        """The trees of its entries, of one dimension."""
+        if self.tree.__class__ is ArrayLeaf and self.tree.values.shape == self.shape:
+            return list(self.tree.values.tolist())
+        return [take_entries(self.tree, k, self.shape) for k in range(self.shape[0])]
+
+    def __getitem__(self, key: Any) -> Any:
+        if not self.shape:
+            raise TypeError(f"the index '{self.tree}' is one symbol and has no entries")
+        shape = np.empty(self.shape, dtype=bool)[key].shape
+        labels = label_index(self.labels)[key] if self.labels is not None and shape else None
+        return _array(take_entries(self.tree, key, self.shape), shape, labels)
+
+    def sum(self, axis: int | None = None, **_: Any) -> Any:
+        """The sum of its entries, all of them or along an axis."""
+        if axis is None:
+            return matmul(np.ones(self.size), self.ravel())
+        moved = np.moveaxis(np.arange(self.size).reshape(self.shape), axis, 0)
+        flat = self.ravel()
+        return sum(flat[places] for places in moved[1:]) + flat[moved[0]]
+
+    def ravel(self) -> ArrayExpression:
+        """Its entries in one dimension."""
+        if self.ndim == 1:
+            return self
+        shape = self.shape
+        tree = rebuild(
+            self.tree,
+            lambda leaf: leaf.take(..., shape) if isinstance(leaf, ArrayNode) else leaf,
+        )
+        return ArrayExpression(rebuild(tree, _flattened), (self.size,))
+
+    def take(self, places: NDArray[np.int64]) -> ArrayExpression:
+        """Some entries of one dimension, with their labels."""
+        labels = None if self.labels is None else label_index(self.labels)[places]
+        return ArrayExpression(take_entries(self.tree, places, self.shape), (len(places),), labels)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__":
+            return matmul(*inputs)
+        if method == "reduce" and ufunc is np.add:
+            return as_array(inputs[0]).sum(axis=options.get("axis"))
+        rule = _UFUNCS.get(ufunc.__name__)
+        if rule is None or method != "__call__" or any(value is not None for value in options.values()):
+            return _refuse_function(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+        return apply(rule, *inputs)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        rule = _FUNCTIONS.get(function.__name__)
+        return _refuse_function(function.__name__) if rule is None else rule(*arguments, **options)
+
+    def __eq__(self, other: Any) -> Any:
+        return apply(operator.eq, self, other)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self._text()} stands for every point and is neither true nor false; use pyo.Expr_if")
+
+    def __float__(self) -> float:
+        raise TypeError(f"{self._text()} stands for every point and is no number; use functions of numpy or Pyomo")
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def _text(self) -> str:
+        return f"'{self.tree}'"
+
+    def __repr__(self) -> str:
+        return f"array of shape {self.shape}: {self.tree}" if self.shape else str(self.tree)
+
+
+class IndexSymbol(ArrayExpression):
+    """The index, or a formula of it that is no array, for rules that use numpy.
+
+    It answers to Pyomo's protocol for what can become a number, so that it stands in any expression of Pyomo.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        super().__init__(tree, ())
+
+    def as_numeric(self) -> Any:
+        return self.tree
+
+    __iter__ = None  # type: ignore[assignment]
+
+
+def _array(tree: Any, shape: tuple[int, ...], labels: Labels | None = None) -> Any:
+    """A tree as an array, as a symbol, or as what Pyomo made of it: a number, a relation, a sum with variables."""
+    if shape:
+        return ArrayExpression(tree, shape, labels)
+    if tree.__class__ in native_types or tree.is_potentially_variable() or not tree.is_numeric_type():
+        return tree
+    return IndexSymbol(tree)
+
+
+def _flattened(leaf: Any) -> Any:
+    """An array of several dimensions in one."""
+    if leaf.__class__ is ArrayLeaf:
+        return ArrayLeaf(leaf.values.ravel())
+    return (
+        ArrayProduct(leaf.entries, leaf.matrix.reshape(len(leaf.matrix), -1)) if isinstance(leaf, ArrayNode) else leaf
+    )
+
+
+def unwrap(value: Any) -> Any:
+    """What Pyomo can take: a symbol's tree, anything else as it is."""
+    return value.tree if value.__class__ is IndexSymbol else value
+
+
+def as_array(value: Any) -> ArrayExpression:
+    """Anything that can stand in an array expression as one.
+
+    Numbers, numpy arrays, Series and Arrow columns are copied; Params, Profiles and expressions are read when the model
+    is solved.
+    """
+    if isinstance(value, ArrayExpression):
+        return value
+    if isinstance(value, Vector):
+        return value.as_array()
+    if isinstance(value, np.generic):
+        return ArrayExpression(value.item(), ())
+    if value.__class__ in native_numeric_types:
+        return ArrayExpression(value, ())
+    if isinstance(value, pd.DataFrame):
+        raise ArrayError("a DataFrame cannot stand in an array of coefficients; take a column, or .stack() it.")
+    if isinstance(value, pd.Series):
+        return ArrayExpression(ArrayLeaf(_numbers(value)), (len(value),), value.index)
+    if isinstance(value, dict):
+        return as_array(pd.Series(value, dtype=object if any(map(_is_pyomo, value.values())) else None))
+    if isinstance(value, IndexedComponent) and value.is_indexed():
+        return _members(value)
+    if _is_pyomo(value):
+        return ArrayExpression(value, ())
+    if isinstance(value, str | bytes) or not (hasattr(value, "__len__") or hasattr(value, "__array__")):
+        raise ArrayError(f"expected an array of numbers or a formula of the index (got {type(value).__name__}).")
+    numbers = _numbers(value)
+    return ArrayExpression(ArrayLeaf(numbers), numbers.shape) if numbers.ndim else as_array(numbers.item())
+
+
+def _is_pyomo(value: Any) -> bool:
+    return hasattr(value, "is_expression_type") or value.__class__ is IndexSymbol
+
+
+def _numbers(value: Any) -> NDArray[Any]:
+    """A copy of an array, of floats where they are numbers and else of objects; what is neither is refused."""
+    if isinstance(value, pd.Series):
+        found = value.to_numpy(dtype=float, na_value=np.nan) if _is_number_type(value.dtype) else value.to_numpy()
+    elif isinstance(value, list | tuple) and any(map(_is_pyomo, value)):
+        # Numpy would look into Pyomo's components for entries of their own.
+        found = np.empty(len(value), dtype=object)
+        found[:] = value
+    else:
+        found = np.asarray(value)
+    if found.dtype.kind in "biuf":
+        return np.array(found, dtype=float)
+    if found.dtype.kind != "O":
+        raise ArrayError(f"its numbers must be real numbers (got an array of {found.dtype}).")
+    found = np.array(found, dtype=object)
+    flat = found.reshape(-1)
+    for place, entry in enumerate(flat):
+        entry = flat[place] = unwrap(entry)
+        if entry is None or (entry.__class__ not in native_numeric_types and not _is_pyomo(entry)):
+            shown = "None" if entry is None else f"a {type(entry).__name__}"
+            raise ArrayError(f"entry {place} of an array is {shown}; every entry must be a number or an expression.")
+    if set(map(type, flat)) <= native_numeric_types:
+        return found.astype(float)
+    if TRACED_PLAINLY.get() and any(is_expression(entry) for entry in flat):
+        # Pyomo has made an object array of whole trees; symbols make one tree of it.
+        raise ArraysNeededError
+    return found
+
+
+def _is_number_type(kind: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+
+
+def is_expression(entry: Any) -> bool:
+    """Whether an entry of an array is a tree, and no leaf."""
+    return entry.__class__ not in native_types and entry.is_expression_type()
+
+
+def _members(component: Any) -> ArrayExpression:
+    """A Param or Profile over a set as an array, labelled by its index."""
+    if component.ctype is pyo.Var:
+        raise ArrayError(
+            f"the Var '{component.name}' stands among data; write osilp.dot(coefficients, {component.local_name})."
+        )
+    members = members_of(component)
+    found = np.empty(len(members), dtype=object)
+    found[:] = members
+    if set(map(type, members)) <= native_numeric_types:
+        found = found.astype(float)
+    return ArrayExpression(ArrayLeaf(found), (len(members),), component.index_set())
+
+
+def members_of(component: Any) -> list[Any]:
+    """All members of an indexed component, in the order of its Set."""
+    if len(component._data) == len(component.index_set()):
+        return list(component.values())
+    # A Param makes members with its default, or without a value, when they are asked for.
+    return [component[index] for index in component.index_set()]
+
+
+def apply(rule: Callable[..., Any], *inputs: Any) -> Any:
+    """A function of trees on arrays, entry by entry."""
+    arrays = [as_array(each) for each in inputs]
+    arrays = _aligned(arrays)
+    try:
+        shape = np.broadcast_shapes(*(each.shape for each in arrays))
+    except ValueError:
+        shapes = " and ".join(str(each.shape) for each in arrays)
+        raise ArrayError(f"arrays of the shapes {shapes} do not fit together.") from None
+    tree = rule(*(each.tree for each in arrays))
+    if shape and _holds_variable(tree):
+        raise ArrayError("an array of expressions cannot hold variables; write osilp.dot(coefficients, variables).")
+    labels = next((each.labels for each in arrays if each.labels is not None), None)
+    return _array(tree, shape, labels)
+
+
+def _holds_variable(tree: Any) -> bool:
+    return tree.__class__ not in native_types and tree.is_numeric_type() and tree.is_potentially_variable()
+
+
+def _aligned(arrays: list[ArrayExpression]) -> list[ArrayExpression]:
+    """Arrays with labels in the order of the first that has some."""
+    first = next((each for each in arrays if each.labels is not None), None)
+    if first is None:
+        return arrays
+    return [
+        each if each.labels is None or each.labels is first.labels else each.take(align(each.labels, first.labels))
+        for each in arrays
+    ]
+
+
+def label_index(labels: Labels) -> pd.Index:
+    """Labels as pandas has them."""
+    return labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+
+
+def align(labels: Labels, wanted: Labels, what: str = "the labels of two arrays") -> NDArray[np.int64]:
+    """Where each wanted label stands among others; both must hold the same labels, each once."""
+    labels, wanted_index = label_index(labels), label_index(wanted)
+    if len(labels) == len(wanted_index) and labels.equals(wanted_index) and labels.is_unique:
+        return np.arange(len(labels))
+    for each in (labels, wanted_index):
+        if not each.is_unique:
+            raise ArrayError(f"{what} do not align: {_label(each[each.duplicated()][0])} occurs more than once.")
+    by_label = {label: place for place, label in enumerate(labels)}
+    missing = [label for label in wanted_index if label not in by_label]
+    if missing:
+        raise ArrayError(f"{what} do not align: {_label(missing[0])} is missing{_more(missing)}.")
+    if len(by_label) > len(wanted_index):
+        known = set(wanted_index)
+        beyond = [label for label in by_label if label not in known]
+        raise ArrayError(f"{what} do not align: {_label(beyond[0])} belongs to nothing{_more(beyond)}.")
+    return np.array([by_label[label] for label in wanted_index], dtype=np.int64)
+
+
+def _label(label: Any) -> str:
+    """A label as the user wrote it; numpy would add its type."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _more(found: Sequence[Any]) -> str:
+    return f", and {len(found) - 1} more" if len(found) > 1 else ""
+
+
+def matmul(one: Any, other: Any) -> Any:
+    """The product ``one @ other`` of arrays with one or two dimensions."""
+    left, right = as_array(one), as_array(other)
+    if not (0 < left.ndim <= 2 and 0 < right.ndim <= 2) or left.shape[-1] != right.shape[0]:
+        raise ArrayError(f"arrays of the shapes {left.shape} and {right.shape} cannot be multiplied by '@'.")
+    count = right.shape[0]
+    if not count:
+        raise ArrayError("arrays without entries cannot be multiplied by '@'.")
+    for vector, matrix, numbers in ((left, right, right.tree), (right, left, left.tree)):
+        if vector.ndim == 1 and matrix.ndim == 2 and numbers.__class__ is ArrayLeaf and numbers.numbers:
+            entries = tuple(vector.entries())
+            rows = numbers.values if vector is left else numbers.values.T
+            return ArrayExpression(ArrayProduct(entries, rows.copy()), rows.shape[1:])
+    products = []
+    for k in range(count):
+        first, second = (
+            left[:, k : k + 1] if left.ndim == right.ndim == 2 else left[..., k],
+            right[k : k + 1, :] if left.ndim == right.ndim == 2 else right[k],
+        )
+        products.append(apply(operator.mul, first, second))
+    arrays = [as_array(each) for each in products]
+    trees = [each.tree for each in arrays if each.tree.__class__ not in native_numeric_types or each.tree != 0]
+    tree = trees[0] if len(trees) == 1 else _sum(trees)
+    shape = left.shape[:-1] + right.shape[1:]
+    labels = (
+        right.labels if left.ndim == 1 and right.ndim == 2 else left.labels if right.ndim == 1 < left.ndim else None
+    )
+    return _array(tree, shape, labels)
+
+
+def _sum(trees: list[Any]) -> Any:
+    """A sum of trees, flat: one node however many there are."""
+    if any(map(_holds_variable, trees)):
+        return sum(trees)
+    if all(tree.__class__ in native_numeric_types for tree in trees):
+        return sum(trees)
+    return numeric.NPV_SumExpression(trees)
+
+
+def _where(condition: Any, then: Any, other: Any) -> Any:
+    return apply(lambda *trees: numeric.NPV_Expr_ifExpression(trees), condition, then, other)
+
+
+def _clip(array: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
+    found = array if low is None else apply(_UFUNCS["maximum"], array, low)
+    return found if high is None else apply(_UFUNCS["minimum"], found, high)
+
+
+# Functions of numpy that are no ufuncs.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "dot": matmul,
+    "inner": matmul,
+    "vdot": matmul,
+    "sum": lambda array, axis=None, **_: as_array(array).sum(axis=axis),
+    "where": _where,
+    "clip": _clip,
+    "ravel": lambda array, **_: as_array(array).ravel(),
+    "shape": lambda array: as_array(array).shape,
+    "ndim": lambda array: as_array(array).ndim,
+    "size": lambda array, **_: as_array(array).size,
+}
+
+
+def _refuse_function(name: str) -> Any:
+    way = _INSTEAD.get(name, "use functions that numpy and Pyomo share, such as np.exp, np.sin, np.maximum")
+    raise TypeError(f"numpy's {name} needs numbers, and the index stands for every point: {way}")
+
+
+class Vector(_Operators, tuple[Any, ...]):
+    """An uncertain vector as a rule gets it: a tuple that adds and multiplies as numpy's arrays do.
+
+    Entries that do not exist are explained, and slices are vectors again.
+    """
+
+    __pandas_priority__ = 10_000
+
+    def as_array(self) -> Any:
+        """The vector as an array expression; its entries are what they are."""
+        values = np.empty(len(self), dtype=object)
+        values[:] = [unwrap(entry) for entry in self]
+        if all(entry.__class__ in native_numeric_types for entry in values):
+            values = values.astype(float)
+        return ArrayExpression(ArrayLeaf(values), (len(self),))
+
+    def as_numbers(self) -> Any:
+        """The vector for numpy: an array of numbers where it holds numbers."""
+        numbers = all(entry.__class__ in native_numeric_types for entry in self)
+        return np.array(self, dtype=float) if numbers else self.as_array()
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return Vector(tuple.__getitem__(self, key))
+        if isinstance(key, list | np.ndarray):
+            return Vector(self[int(k)] for k in key)
+        try:
+            return super().__getitem__(key)
+        except IndexError:
+            raise ArrayError(
+                f"its rule asks for entry {key} of an uncertain vector of dimension {len(self)}, whose entries are 0 "
+                f"to {len(self) - 1}; give a set of the dimension that the rule needs."
+            ) from None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [each.as_numbers() if isinstance(each, Vector) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        plain = [each.as_numbers() if isinstance(each, Vector) else each for each in arguments]
+        return function(*plain, **options)
+
+    def sum(self, **_: Any) -> Any:
+        """The sum of its entries."""
+        return sum(self)

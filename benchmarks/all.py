@@ -22,7 +22,7 @@ from pathlib import Path
 
 from figures import Figure, in_fresh_process, markdown, shown
 
-SUITES = ("offline", "online", "regret", "corrections", "robust", "scale")
+SUITES = ("offline", "online", "regret", "corrections", "robust", "arrays", "scale")
 
 
 def run(suite: str, quick: bool) -> list[Figure]:

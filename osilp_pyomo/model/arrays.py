@@ -19,6 +19,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.base.indexed_component import IndexedComponent
+from pyomo.core.base.indexed_component_slice import IndexedComponent_slice
 from pyomo.core.base.param import ScalarParam
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr.numvalue import NumericValue
@@ -94,9 +95,9 @@ class ArrayLeaf(ArrayNode):
     def getname(self, *_: Any, **__: Any) -> str:
         """The component whose members it holds, or its numbers in short."""
         if not self.numbers:
-            owners = {id(each.parent_component()): each for each in self.values.flat if hasattr(each, "index")}
-            if len(owners) == 1:
-                return str(next(iter(owners.values())).parent_component().name)
+            owners = {id(owner): owner for owner in map(_owner, self.values.flat)}
+            if len(owners) == 1 and None not in owners.values():
+                return str(next(iter(owners.values())).name)
             shown = [str(each) for each in self.values.flat[:2]]
             return f"[{', '.join(shown)}{', ...' if self.values.size > 2 else ''}]"
         return np.array2string(self.values, precision=4, threshold=4, edgeitems=1, separator=", ")
@@ -112,6 +113,12 @@ class ArrayLeaf(ArrayNode):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ArrayLeaf, (np.array(self.values),)
+
+
+def _owner(entry: Any) -> Any:
+    """The indexed component that an entry is a member of, or None."""
+    owner = entry.parent_component() if hasattr(entry, "parent_component") else None
+    return owner if owner is not None and owner.is_indexed() else None
 
 
 class ArrayProduct(ArrayNode):
@@ -488,8 +495,14 @@ def as_array(value: Any) -> ArrayExpression:
         return as_array(pd.Series(value, dtype=object if any(map(_is_pyomo, value.values())) else None))
     if isinstance(value, IndexedComponent) and value.is_indexed():
         return _members(value)
+    if isinstance(value, IndexedComponent_slice):
+        items = list(value.wildcard_items())
+        labels = pd.Index([label for label, _ in items], tupleize_cols=False)
+        return ArrayExpression(ArrayLeaf(_numbers([member for _, member in items])), (len(items),), labels)
     if _is_pyomo(value):
         return ArrayExpression(value, ())
+    if value is NotImplemented:
+        raise ArrayError("functions of pyomo.environ take no arrays; use those of numpy, such as np.exp.")
     if isinstance(value, str | bytes) or not (hasattr(value, "__len__") or hasattr(value, "__array__")):
         raise ArrayError(f"expected an array of numbers or a formula of the index (got {type(value).__name__}).")
     numbers = _numbers(value)

@@ -12,11 +12,11 @@ import inspect
 import io
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyomo.environ
 from pyomo.common.collections import ComponentSet
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
@@ -419,6 +419,10 @@ class SemiInfiniteConstraint(Constraint):
             except ArithmeticError:
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
+            except TypeError as error:
+                if "has no callable" not in str(error):
+                    raise
+                raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
             skips.append(relation is Constraint.Skip)
             if not skips[-1]:
                 checked_relation(relation, name)
@@ -627,10 +631,25 @@ def held(number: float) -> Any:
 def _first_sentence(error: Exception) -> str:
     """Type and first sentence of an error, for a reason that fits on a line."""
     if by_numpy := re.search(r"has no callable (\w+) method", str(error)):
-        known = ", where that of pyomo.environ does" if hasattr(pyomo.environ, by_numpy[1]) else ""
-        return f"numpy's {by_numpy[1]} takes no Pyomo expression{known}"
+        return (
+            f"numpy's {by_numpy[1]} was given what Pyomo made of the index; write the index first, as in u * m.p in "
+            "place of m.p * u, or use pyomo.environ's functions"
+        )
+    if isinstance(error, TypeError) and (name := _called_from_math(error)):
+        known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
+        return f"math.{name} needs a number, and the index stands for every point: use {known}"
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _called_from_math(error: Exception) -> str | None:
+    """The function of Python's math that stands in the line of the rule where an error came up, if any."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.name in ("__float__", "__int__", "__index__"):
+            continue
+        found = re.search(r"\bmath\.(\w+)\(", frame.line or "")
+        return found[1] if found else None
+    return None
 
 
 def _function_name(function: Callable[..., Any]) -> str:

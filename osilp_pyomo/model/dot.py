@@ -84,31 +84,34 @@ class DotTerms:
     stands behind the terms, as in a list.
     """
 
-    __slots__ = ("appended", "block")
+    __slots__ = ("_made", "appended", "block")
 
     def __init__(self, block: TermBlock) -> None:
         self.block = block
         self.appended: list[Any] = []
+        self._made: list[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.block.variables) + len(self.appended)
 
+    def _terms(self) -> list[Any]:
+        """The terms one by one. They are kept: some of Pyomo's walkers know a node again by its identity."""
+        if self._made is None:
+            tree, variables = self.block.tree, self.block.variables
+            if tree.__class__ in native_types:
+                coefficients: Iterable[Any] = [tree] * len(variables)
+            elif tree.__class__ is ArrayLeaf and tree.numbers:
+                coefficients = np.broadcast_to(tree.values, (len(variables),)).tolist()
+            else:
+                coefficients = (self.block.coefficient(k) for k in range(len(variables)))
+            self._made = list(map(numeric.MonomialTermExpression, zip(coefficients, variables, strict=True)))
+        return self._made
+
     def __iter__(self) -> Iterator[Any]:
-        tree, variables = self.block.tree, self.block.variables
-        if tree.__class__ in native_types:
-            coefficients: Iterable[Any] = [tree] * len(variables)
-        elif tree.__class__ is ArrayLeaf and tree.numbers:
-            coefficients = np.broadcast_to(tree.values, (len(variables),)).tolist()
-        else:
-            coefficients = (self.block.coefficient(k) for k in range(len(variables)))
-        yield from map(numeric.MonomialTermExpression, zip(coefficients, variables, strict=True))
-        yield from self.appended
+        return iter([*self._terms(), *self.appended])
 
     def __getitem__(self, key: Any) -> Any:
-        count = len(self.block.variables)
-        if isinstance(key, slice) or not 0 <= key < count:
-            return list(self)[key]
-        return numeric.MonomialTermExpression((self.block.coefficient(key), self.block.variables[key]))
+        return [*self._terms(), *self.appended][key]
 
     def append(self, item: Any) -> None:
         self.appended.append(item)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
 import pytest
+from pyomo.contrib.latex_printer import latex_printer
+from pyomo.contrib.pyros import BoxSet
+from pyomo.core.expr.calculus.derivatives import differentiate
+from pyomo.core.expr.visitor import identify_variables, replace_expressions
+from pyomo.dae import ContinuousSet
+from pyomo.repn import generate_standard_repn
 
+import osilp_pyomo as osilp
+from osilp_pyomo.model.arrays import Vector
+from osilp_pyomo.model.dot import DotTerms, block_of
 from osilp_pyomo.model.trace import trace_model
 from tests.dot_models import change, random_model
 
@@ -64,3 +77,522 @@ def test_coefficients_are_those_of_terms(seed):
 def test_coefficients_are_those_of_terms_on_many_models(part):
     for seed in range(100 + 50 * part, 150 + 50 * part):
         compare(seed)
+
+
+# -- stages ------------------------------------------------------------------------------------------
+
+
+def stage_model(by_dot, kind):
+    """An online model over six arrivals, by sums or by dot."""
+    rng = np.random.default_rng(3)
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(6)
+    m.K = pyo.Set(initialize=["a", "b"])
+    several = kind == "several decisions"
+    m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: rng.uniform())
+    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: rng.uniform())
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.fare = pyo.Param(m.T, m.K, mutable=True, initialize=lambda m, t, k: rng.uniform())
+    m.y = pyo.Var(m.T, m.K, bounds=(0, 1))
+    m.curve = osilp.Profile(m.T, over=m.u, points=[0, 0.5, 1], initialize=lambda m, t: rng.uniform(size=3))
+    numbers = np.linspace(0.5, 1, 6)
+    if by_dot:
+        reward = osilp.dot(m.value, m.x) + (osilp.dot(m.fare, m.y) if several else 0)
+    else:
+        reward = sum(m.value[t] * m.x[t] for t in m.T)
+        reward += sum(m.fare[t, k] * m.y[t, k] for t in m.T for k in m.K) if several else 0
+    m.reward = pyo.Objective(expr=reward, sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def usage(m, u):
+        if kind == "curves":
+            body = osilp.dot(m.curve(u), m.x) if by_dot else sum(m.curve[t](u) * m.x[t] for t in m.T)
+        elif by_dot:
+            body = osilp.dot(np.exp(-(((u - m.place) / 0.1) ** 2)), m.x)
+        else:
+            body = sum(pyo.exp(-(((u - m.place[t]) / 0.1) ** 2)) * m.x[t] for t in m.T)
+        if several:
+            body += osilp.dot(u * osilp.array(m.fare), m.y) if by_dot else sum(
+                u * m.fare[t, k] * m.y[t, k] for t in m.T for k in m.K
+            )  # fmt: skip
+        return body <= 2 + u
+
+    if kind == "rows":
+        if by_dot:
+            m.budget = pyo.Constraint(expr=osilp.dot(m.place, m.x) <= 2)
+            m.own = pyo.Constraint(
+                m.T, rule=lambda m, t: osilp.dot([m.fare[t, "a"], m.fare[t, "b"]], [m.x[t]] * 2) <= 1
+            )
+        else:
+            m.budget = pyo.Constraint(expr=sum(m.place[t] * m.x[t] for t in m.T) <= 2)
+            m.own = pyo.Constraint(m.T, rule=lambda m, t: m.fare[t, "a"] * m.x[t] + m.fare[t, "b"] * m.x[t] <= 1)
+    if several:
+        if by_dot:
+            m.choice = pyo.Constraint(m.T, rule=lambda m, t: osilp.dot([1.0, 1.0], m.y[t, :]) <= 1)
+        else:
+            m.choice = pyo.Constraint(m.T, rule=lambda m, t: m.y[t, "a"] + m.y[t, "b"] <= 1)
+    if kind == "hidden":
+        if by_dot:
+            m.shared = pyo.Constraint(expr=osilp.dot(numbers, m.x) <= 2)
+        else:
+            m.shared = pyo.Constraint(expr=sum(float(numbers[t - 1]) * m.x[t] for t in m.T) <= 2)
+    return m
+
+
+@pytest.mark.parametrize("kind", ["plain", "several decisions", "curves", "rows", "hidden"])
+def test_stages_by_dot_have_the_template_of_sums(kind):
+    programs = [
+        osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+        for m in (stage_model(True, kind), stage_model(False, kind))
+    ]
+    one, other = programs
+    assert one.fingerprint == other.fingerprint
+    assert str(one.describe()) == str(other.describe())
+    runs = [program.replay(osilp.MirrorDescent()) for program in programs]
+    assert np.array_equal(np.asarray(runs[0].decisions), np.asarray(runs[1].decisions))
+    assert one.solve_offline().objective == other.solve_offline().objective
+
+
+def test_a_row_with_a_hundredth_of_its_terms_wrong_is_found():
+    """A rule that looks at the number in one term of a hundred is refused, for any hundred."""
+    count = 3000
+
+    def model(first):
+        m = pyo.ConcreteModel()
+        m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(0, count - 1)
+        m.a = pyo.Param(m.T, mutable=True, initialize=1.0)
+        m.x = pyo.Var(m.T, bounds=(0, 1))
+        m.o = pyo.Objective(expr=sum(m.a[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+        def rule(m, u):
+            wrong = 2.0 if isinstance(u, float) else 1.0
+            return sum(
+                (wrong if t % 100 == first else 1.0) * m.a[t] * u * m.x[t] for t in m.T
+            ) <= 5  # fmt: skip
+
+        m.row = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+        return m
+
+    for first in (0, 57):
+        m = model(first)
+        with pytest.raises(osilp.errors.ModelError, match="traced with a symbol its rule gives another row"):
+            osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+
+
+def test_terms_in_another_order_are_the_same_row():
+    m = stage_model(False, "plain")
+    order = [0]
+
+    def rule(m, u):
+        order[0] += 1
+        stages = list(m.T) if order[0] % 2 else list(m.T)[::-1]
+        return sum((u - m.place[t]) ** 2 * m.x[t] for t in stages) <= 5
+
+    m.again = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+
+
+# -- everybody reads it ------------------------------------------------------------------------------
+
+
+def plain_model(by_dot):
+    """An ordinary linear model."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(["a", "b", "c"], bounds=(0, 4))
+    m.y = pyo.Var(bounds=(0, 1))
+    m.p = pyo.Param(initialize=2.0, mutable=True)
+    m.w = pyo.Param(m.x.index_set(), initialize={"a": 1.0, "b": 2.0, "c": 4.0}, mutable=True)
+    numbers = [1.0, 2.5, -1.0]
+    if by_dot:
+        body, weighted = osilp.dot(numbers, m.x), osilp.dot(m.w, m.x)
+    else:
+        body = sum(c * v for c, v in zip(numbers, m.x.values(), strict=True))
+        weighted = sum(m.w[k] * m.x[k] for k in m.x)
+    m.e = pyo.Expression(expr=body - m.y)
+    m.row = pyo.Constraint(expr=body + m.p * m.y <= 5)
+    m.turned = pyo.Constraint(expr=m.y - 2 * weighted >= -12)
+    m.between = pyo.Constraint(expr=(-3, m.e / 2, 3))
+    m.gain = pyo.Objective(expr=weighted + 3 * m.e, sense=pyo.maximize)
+    return m
+
+
+@pytest.mark.parametrize("ending", ["lp", "nl", "mps", "gms", "bar"])
+def test_writers_write_the_same_file(tmp_path, ending):
+    texts = []
+    for by_dot in (True, False):
+        path = tmp_path / f"{by_dot}.{ending}"
+        plain_model(by_dot).write(str(path), io_options={"symbolic_solver_labels": ending in ("lp", "mps")})
+        # Terms may come in another order, and 1 as 1.0.
+        text = re.sub(r"(\d)\.0\b", r"\1", path.read_text().replace(str(path), ""))
+        texts.append(sorted(text.split()))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("solver", ["appsi_highs", "highs"])
+def test_solvers_find_the_same_optimum(solver):
+    values = []
+    for by_dot in (True, False):
+        m = plain_model(by_dot)
+        pyo.assert_optimal_termination(pyo.SolverFactory(solver).solve(m))
+        values.append(pyo.value(m.gain))
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+
+
+def test_readers_of_pyomo_see_terms():
+    m, other = plain_model(True), plain_model(False)
+    for name in ("row", "turned", "between"):
+        body, expected = m.component(name).body, other.component(name).body
+        assert [v.name for v in identify_variables(body)] == [v.name for v in identify_variables(expected)]
+        assert body.polynomial_degree() == 1
+        one, two = generate_standard_repn(body), generate_standard_repn(expected)
+        assert sorted(zip(map(str, one.linear_vars), one.linear_coefs, strict=True)) == sorted(
+            zip(map(str, two.linear_vars), two.linear_coefs, strict=True)
+        )
+    for v in (*m.x.values(), m.y):
+        v.set_value(0.5)
+    for v in (*other.x.values(), other.y):
+        v.set_value(0.5)
+    assert pyo.value(m.gain) == pyo.value(other.gain)
+    assert str(differentiate(m.row.body, wrt=m.x["b"])) == str(differentiate(other.row.body, wrt=other.x["b"]))
+    replaced = replace_expressions(m.row.body, {id(m.x["a"]): m.y})
+    assert m.x["a"].name not in [v.name for v in identify_variables(replaced)]
+    assert "2.5*x[b]" in str(m.row.expr)
+    assert "2.5 x[b]" in latex_printer(m.row)
+
+
+def test_adding_to_a_dot_leaves_it_as_it_is():
+    m = plain_model(True)
+    body = osilp.dot([1.0, 2.0, 3.0], m.x)
+    text = str(body)
+    sums = [body + m.y, body - m.y, m.y + body, body + 1, 1 - body, body + body, 2 * body, -body, body / 2, body * m.p]
+    sums.append(sum([body, m.y, body]))
+    sums.append(pyo.quicksum([m.y, body, 3]))
+    added = body
+    added += m.y
+    for v in m.x.values():
+        v.set_value(1.0)
+    m.y.set_value(10.0)
+    assert [pyo.value(each) for each in sums] == [16, -4, 16, 7, -5, 12, 12, -6, 3, 12, 22, 19]
+    assert pyo.value(added) == 16
+    assert str(body) == text
+
+
+def test_clones_and_pickles_stay_light():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(500))
+    m.rows = pyo.ConstraintList()
+    for i in range(1, 21):
+        m.rows.add(osilp.dot(np.arange(500.0) + i, m.x) <= i)
+    size = len(pickle.dumps(m))
+    by_terms = pyo.ConcreteModel()
+    by_terms.x = pyo.Var(range(500))
+    by_terms.rows = pyo.ConstraintList()
+    for i in range(1, 21):
+        by_terms.rows.add(sum((k + i) * by_terms.x[k] for k in range(500)) <= i)
+    assert size < len(pickle.dumps(by_terms)) / 1.5
+    for copy in (m.clone(), pickle.loads(pickle.dumps(m))):
+        (node,) = copy.rows[3].body.args
+        block = block_of(node)
+        assert block is not None
+        assert block.variables[7] is copy.x[7]
+        assert copy.rows[3].body(exception=False) is None
+        for v in copy.x.values():
+            v.set_value(1.0)
+        assert pyo.value(copy.rows[3].body) == sum(range(500)) + 1500
+
+
+def test_no_reader_of_this_package_expands_a_dot(monkeypatch):
+    """Declaring, solving, compiling and printing read the arrays, and never the terms."""
+
+    def refuse(self):
+        raise AssertionError("expanded")
+
+    m = stage_model(True, "several decisions")
+    robust = pyo.ConcreteModel()
+    robust.x = pyo.Var(range(4), bounds=(0, 1))
+    monkeypatch.setattr(DotTerms, "_terms", refuse)
+    factors = np.ones((2, 4))
+
+    @robust.SemiInfiniteConstraint(BoxSet([(-1, 1)] * 2))
+    def row(m, xi):
+        return osilp.dot(2 + xi @ factors, m.x) <= 3
+
+    robust.o = pyo.Objective(expr=osilp.dot(np.ones(4), robust.x), sense=pyo.maximize)
+    assert osilp.solve(robust).objective == pytest.approx(0.75)
+    assert "dot(" in repr(robust.row)
+    assert osilp.solve(m).status == "optimal"
+    osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    m.clone()
+
+
+def test_an_array_changed_after_declaring_does_not_matter():
+    places, gains = np.array([0.2, 0.5, 0.9]), np.array([1.0, 2.0, 3.0])
+    factors = np.array([[0.1, 0.2, 0.3]])
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(3), bounds=(0, 1))
+    m.o = pyo.Objective(expr=osilp.dot(gains, m.x), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: osilp.dot(np.exp(-(((u - places) / 0.3) ** 2)), m.x) <= 1
+    )
+    m.robust = osilp.SemiInfiniteConstraint(BoxSet([(-1, 1)]), rule=lambda m, xi: osilp.dot(1 + xi @ factors, m.x) <= 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = osilp.solve(m).objective
+        for array in (places, gains, factors):
+            array += 0.5
+        assert osilp.solve(m).objective == before
+        assert osilp.solve(m.clone()).objective == before
+
+
+# -- alignment and refusals --------------------------------------------------------------------------
+
+
+def test_labels_decide_the_order():
+    m = plain_model(True)
+    for v, value in zip(m.x.values(), (1.0, 10.0, 100.0), strict=True):
+        v.set_value(value)
+    shuffled = pd.Series({"c": 3.0, "a": 1.0, "b": 2.0})
+    variables = pd.Series({"b": m.x["b"], "c": m.x["c"], "a": m.x["a"]})
+    assert pyo.value(osilp.dot(shuffled, m.x)) == 321
+    assert pyo.value(osilp.dot(shuffled.to_dict(), m.x)) == 321
+    assert pyo.value(osilp.dot(shuffled, variables)) == 321
+    assert pyo.value(osilp.dot(m.w, variables)) == 421
+    assert pyo.value(osilp.dot(shuffled, [m.x["b"], m.x["a"], m.x["c"]])) == 321
+    assert pyo.value(osilp.dot(np.array([3, 1, 2]), [m.x["c"], m.x["a"], m.x["b"]])) == 321
+    assert pyo.value(osilp.dot(shuffled + osilp.array(m.w), m.x)) == 742
+    m.z = pyo.Var([1, 2], ["p", "q"], initialize=lambda m, i, k: i * 10 + (k == "q"))
+    assert pyo.value(osilp.dot(pd.Series({"q": 1.0, "p": 100.0}), m.z[2, :])) == 2021
+    table = pd.Series([1.0, 2.0, 3.0, 4.0], index=pd.MultiIndex.from_product([[1, 2], ["p", "q"]]))
+    assert pyo.value(osilp.dot(table[::-1], m.z)) == 10 + 22 + 60 + 84
+
+
+def test_columns_of_arrow_are_arrays():
+    pa = pytest.importorskip("pyarrow")
+    m = plain_model(True)
+    for v in m.x.values():
+        v.set_value(1.0)
+    assert pyo.value(osilp.dot(pa.array([1.0, 2.0, 3.5]), m.x)) == 6.5
+    assert pyo.value(osilp.dot(pa.chunked_array([[1.0, 2.0], [3.5]]), m.x)) == 6.5
+
+
+REFUSED = {
+    "too few": (
+        lambda m: osilp.dot([1.0, 2.0], m.x),
+        "dot: there are 2 coefficients and 3 variables of 'x'; give one coefficient for each variable.",
+    ),
+    "a matrix": (
+        lambda m: osilp.dot(np.ones((3, 2)), m.x),
+        "dot: expected an array with one coefficient for each variable of 'x' (got coefficients of the shape (3, 2)).",
+    ),
+    "a number": (
+        lambda m: osilp.dot(2.0, m.x),
+        "dot: expected an array with one coefficient for each variable of 'x' (got a single coefficient).",
+    ),
+    "a missing label": (
+        lambda m: osilp.dot(pd.Series({"a": 1.0, "b": 2.0, "d": 3.0}), m.x),
+        "dot: the coefficients and the variables of 'x' do not align: 'c' is missing.",
+    ),
+    "a label too many": (
+        lambda m: osilp.dot(pd.Series({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0}), m.x),
+        "dot: the coefficients and the variables of 'x' do not align: 'd' belongs to nothing, and 1 more.",
+    ),
+    "a label twice": (
+        lambda m: osilp.dot(pd.Series([1.0, 2.0, 3.0], index=["a", "b", "b"]), m.x),
+        "dot: the coefficients and the variables of 'x' do not align: 'b' occurs more than once.",
+    ),
+    "labels and none": (
+        lambda m: osilp.dot(pd.Series([1.0, 2.0]), [m.x["a"], m.y]),
+        "dot: its coefficients have labels and its variables have none; give the coefficients by .to_numpy(), or the "
+        "variables as a Var or a Series.",
+    ),
+    "two Series that do not fit": (
+        lambda m: osilp.array(pd.Series({"a": 1.0})) + pd.Series({"b": 1.0}),
+        "the labels of two arrays do not align: 'a' is missing.",
+    ),
+    "nan": (
+        lambda m: osilp.dot([1.0, np.nan, 2.0], m.x),
+        "dot: entry 1 of its array is nan; every coefficient must be a finite number.",
+    ),
+    "an infinite entry of a Series": (
+        lambda m: osilp.dot(pd.Series({"a": 1.0, "b": np.inf, "c": 2.0}), m.x),
+        "dot: entry 1 ('b') of its array is inf; every coefficient must be a finite number.",
+    ),
+    "None": (
+        lambda m: osilp.dot([1.0, None, 2.0], m.x),
+        "dot: entry 1 of an array is None; every entry must be a number or an expression.",
+    ),
+    "texts": (
+        lambda m: osilp.dot(["1", "2", "3"], m.x),
+        "dot: its numbers must be real numbers (got an array of <U1).",
+    ),
+    "a text": (
+        lambda m: osilp.dot("abc", m.x),
+        "dot: expected an array of numbers or a formula of the index (got str).",
+    ),
+    "complex numbers": (
+        lambda m: osilp.dot(np.array([1j, 2, 3]), m.x),
+        "dot: its numbers must be real numbers (got an array of complex128).",
+    ),
+    "a frame": (
+        lambda m: osilp.dot(pd.DataFrame({"a": [1.0, 2.0, 3.0]}), m.x),
+        "dot: a DataFrame cannot stand in an array of coefficients; take a column, or .stack() it.",
+    ),
+    "a Param for variables": (
+        lambda m: osilp.dot([1.0, 2.0, 3.0], m.w),
+        "dot: entry 0 of its variables is w[a], a ParamData and no variable; put expressions beside the dot, "
+        "multiplied by hand.",
+    ),
+    "an expression for a variable": (
+        lambda m: osilp.dot([1.0], [m.y + 1]),
+        "dot: entry 0 of its variables is y + 1, a LinearExpression and no variable; put expressions beside the dot, "
+        "multiplied by hand.",
+    ),
+    "no variables": (
+        lambda m: osilp.dot([1.0], 3.0),
+        "dot: expected a Var, a slice, a list or a Series of variables (got float).",
+    ),
+    "a variable among coefficients": (
+        lambda m: osilp.dot([m.y, 1.0, 2.0], m.x),
+        "dot: its coefficients hold the variable 'y'; they must be data. A product of variables is not linear; for a "
+        "fixed variable use a mutable Param.",
+    ),
+    "a Var as data": (
+        lambda m: osilp.array(m.x),
+        "the Var 'x' stands among data; write osilp.dot(coefficients, x).",
+    ),
+    "shapes that do not fit": (
+        lambda m: osilp.array(np.ones(2)) + np.ones(3),
+        "arrays of the shapes (2,) and (3,) do not fit together.",
+    ),
+    "shapes that cannot be multiplied": (
+        lambda m: osilp.array(np.ones(2)) @ np.ones((3, 2)),
+        "arrays of the shapes (2,) and (3, 2) cannot be multiplied by '@'.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused_in_words(name):
+    m = plain_model(True)
+    call, text = REFUSED[name]
+    with pytest.raises(osilp.errors.DeclarationError) as caught:
+        call(m)
+    assert str(caught.value) == text
+
+
+IN_RULES = {
+    "shapes": (
+        lambda m, u: osilp.dot(u - np.ones(2), m.x) <= 1,
+        "SemiInfiniteConstraint 'row': dot: there are 2 coefficients and 3 variables of 'x'; give one coefficient for "
+        "each variable.",
+    ),
+    "an array times a variable": (
+        lambda m, u: (u - np.ones(3)) * m.y <= 1,
+        "SemiInfiniteConstraint 'row': an array of expressions cannot hold variables; write osilp.dot(coefficients, "
+        "variables).",
+    ),
+    "a Param in front": (
+        lambda m, u: osilp.dot(np.exp(m.p * u - np.ones(3)), m.x) <= 1,
+        "SemiInfiniteConstraint 'row': numpy's exp was given what Pyomo made of the index; write the index first, as in "
+        "u * m.p in place of m.p * u, or use pyomo.environ's functions.",
+    ),
+    "a function of Pyomo on an array": (
+        lambda m, u: osilp.dot(pyo.exp(u - np.ones(3)), m.x) <= 1,
+        "SemiInfiniteConstraint 'row': dot: functions of pyomo.environ take no arrays; use those of numpy, such as np.exp.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_RULES)
+def test_rules_that_cannot_be_are_refused_by_name(name):
+    m = plain_model(True)
+    m.u = ContinuousSet(bounds=(0, 1))
+    rule, text = IN_RULES[name]
+    with pytest.raises(osilp.errors.DeclarationError) as caught:
+        m.row2 = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    assert str(caught.value) == text.replace("'row'", "'row2'")
+    assert m.component("row2") is None
+
+
+SAMPLED = {
+    "math": (
+        lambda m, u: math.exp(u) * m.y <= 1,
+        "math.exp needs a number, and the index stands for every point: use np.exp",
+    ),
+    "interp": (
+        lambda m, u: np.interp(u, [0, 1], [1, 2]) * m.y <= 1,
+        "TypeError: numpy's interp needs numbers, and the index stands for every point: give the curve as "
+        "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)",
+    ),
+    "float": (
+        lambda m, u: float(u) * m.y <= 1,
+        "TypeError: 'u' stands for every point and is no number; use functions of numpy or Pyomo",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_what_needs_numbers_is_told_by_name(name):
+    m = plain_model(True)
+    m.u = ContinuousSet(bounds=(0, 1))
+    rule, reason = SAMPLED[name]
+    with pytest.warns(osilp.errors.SamplingWarning):
+        m.row2 = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    assert m.row2.reason == reason
+
+
+# -- vectors and arrays ------------------------------------------------------------------------------
+
+
+def vector_row(rule, dimension=3):
+    """The coefficients (1 + d, 3) that a rule over a box gives x, and what it prints."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(3))
+    m.row = osilp.SemiInfiniteConstraint(BoxSet([(0, 1)] * dimension), rule=rule)
+    return m.row.affine.matrix
+
+
+def test_vectors_are_arrays():
+    a = np.array([1.0, 2.0, 3.0])
+    eye = np.vstack([np.zeros(3), np.eye(3)])
+    cases = [
+        (lambda m, xi: osilp.dot(2 * xi, m.x) <= 1, 2 * eye),
+        (lambda m, xi: osilp.dot(xi * a + a, m.x) <= 1, eye * a + np.vstack([a, np.zeros((3, 3))])),
+        (lambda m, xi: osilp.dot(-xi / 4, m.x) <= 1, -eye / 4),
+        (lambda m, xi: osilp.dot(xi + xi, m.x) <= 1, 2 * eye),
+        (lambda m, xi: osilp.dot(np.diag(a) @ xi, m.x) <= 1, np.vstack([np.zeros(3), np.diag(a)])),
+        (lambda m, xi: osilp.dot(xi[1:], [m.x[0], m.x[1]]) + m.x[2] <= xi[0], None),
+        (lambda m, xi: (xi @ a) * m.x[0] + xi.sum() * m.x[1] + np.sum(xi[:2]) * m.x[2] <= 1,
+         np.array([[0, 0, 0], [1, 1, 1], [2, 1, 1], [3, 1, 0.0]])),
+    ]  # fmt: skip
+    for rule, expected in cases:
+        found = vector_row(rule)
+        if expected is not None:
+            np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(vector_row(cases[5][0]), [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0]])
+
+
+def test_a_vector_of_numbers_is_numpys():
+    xi = Vector((1.0, 2.0, 3.0))
+    assert isinstance(2 * xi, np.ndarray)
+    assert (2 * xi).tolist() == [2, 4, 6]
+    assert (xi @ np.ones((3, 2))).tolist() == [6, 6]
+    assert isinstance(xi[1:], Vector)
+    assert xi[1:] == (2.0, 3.0)
+    assert xi[[0, 2]] == (1.0, 3.0)
+    assert np.linalg.norm(2 * xi) == pytest.approx(2 * 14**0.5)
+    assert np.exp(xi).shape == (3,)
+    assert xi.sum() == 6
+
+
+def test_arrays_of_one_entry_stay_arrays():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var([0], bounds=(0, 10))
+    place = np.array([0.5])
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: osilp.dot(np.exp(-((2 * u - place) ** 2)), m.x) <= 1)
+    m.o = pyo.Objective(expr=osilp.dot([1.0], m.x), sense=pyo.maximize)
+    assert m.row.route == "traced"
+    assert osilp.solve(m).objective == pytest.approx(1.0)

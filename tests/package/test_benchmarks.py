@@ -166,7 +166,7 @@ def test_all_suites(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, scale"),
+        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, arrays, scale"),
         (["--write", "no/such/page.md"], "no folder no/such"),
     ],
 )

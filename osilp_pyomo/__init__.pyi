@@ -24,9 +24,9 @@ from .index.grids import Midpoint as Midpoint
 from .index.grids import Points as Points
 from .index.grids import Random as Random
 from .index.grids import Sobol as Sobol
+from .model.arrays.dot import array as array
+from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
-from .model.dot import array as array
-from .model.dot import dot as dot
 from .model.profile import Profile as Profile
 from .offline.prices import Price as Price
 from .offline.results import Result as Result

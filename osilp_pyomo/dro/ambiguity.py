@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
-from osilp_pyomo.model.arrays import Vector
+from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.offline.results import Result
 
 Loss = Callable[[Any, Any], Sequence[Any]]

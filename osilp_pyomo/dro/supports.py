@@ -12,7 +12,7 @@ from pyomo.contrib.pyros.uncertainty_sets import IntersectionSet
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError, OptionError
-from osilp_pyomo.model.arrays import Vector
+from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, some_number
 

@@ -28,7 +28,8 @@ from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, price_atoms, probabilitie
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.model.affine import is_affine
-from osilp_pyomo.model.arrays import IndexPlaceholder, Vector
+from osilp_pyomo.model.arrays.expressions import Vector
+from osilp_pyomo.model.arrays.trees import IndexPlaceholder
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
 from osilp_pyomo.offline.results import Result

@@ -16,8 +16,8 @@ from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, array_leaves
-from osilp_pyomo.model.dot import TermBlock, block_of
+from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, array_leaves
 from osilp_pyomo.model.linear import LinearTerms, reads_as_lower
 from osilp_pyomo.offline.rows import AffineRows
 

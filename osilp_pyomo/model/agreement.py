@@ -19,10 +19,10 @@ from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, 
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
-from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, rebuild, take_entries
+from osilp_pyomo.model.arrays.blocks import TermBlock, block_of, rebuild_relation, with_arrays_of
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, rebuild, take_entries
 from osilp_pyomo.model.columns import Columns
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, held
-from osilp_pyomo.model.dot import TermBlock, block_of, rebuild_relation, with_arrays_of
 from osilp_pyomo.model.formulas import CannotCompileError, block_values, group_terms
 from osilp_pyomo.model.linear import SKIP, RelationTerms, leaves, number_of, take_apart, times
 from osilp_pyomo.offline.problem import Family

@@ -13,8 +13,8 @@ from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.domain import Domain, PointFunction
+from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
-from osilp_pyomo.model.dot import TermBlock
 from osilp_pyomo.model.formulas import block_values
 from osilp_pyomo.model.linear import LinearTerms, number_of
 from osilp_pyomo.model.profile import Profile

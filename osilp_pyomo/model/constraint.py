@@ -30,7 +30,8 @@ from pyomo.core.base.var import Var
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
-from osilp_pyomo.model.arrays import TRACED_PLAINLY, ArrayError, IndexPlaceholder, IndexSymbol, Vector
+from osilp_pyomo.model.arrays.expressions import TRACED_PLAINLY, ArrayError, IndexSymbol, Vector
+from osilp_pyomo.model.arrays.trees import IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
 from osilp_pyomo.model.sets import (
     body_of,

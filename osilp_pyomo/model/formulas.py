@@ -23,8 +23,8 @@ from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
-from osilp_pyomo.model.arrays import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves
-from osilp_pyomo.model.dot import TermBlock
+from osilp_pyomo.model.arrays.blocks import TermBlock
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves
 from osilp_pyomo.model.profile import ProfileExpression
 from osilp_pyomo.offline.rows import TermGroup
 

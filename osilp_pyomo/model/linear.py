@@ -21,7 +21,7 @@ from pyomo.core.expr.numvalue import NumericValue
 from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DataError, DeclarationError, ModelError, NotLinearError
-from osilp_pyomo.model.dot import TermBlock, block_of
+from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
 
 
 @dataclass

@@ -12,7 +12,7 @@ from pyomo.core.base.range import AnyRange, NumericRange
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.model.arrays import members_of
+from osilp_pyomo.model.arrays.trees import members_of
 from osilp_pyomo.model.linear import number_of
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.stage_locator import StageLocator, StageRef

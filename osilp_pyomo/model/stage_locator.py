@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from pyomo.core.base.set import SetData
 
 from osilp_pyomo.errors import ModelError, OptionError
-from osilp_pyomo.model.arrays import members_of
+from osilp_pyomo.model.arrays.trees import members_of
 from osilp_pyomo.model.sets import is_continuous
 
 # Members of a component that are located one by one before all of them are.

@@ -10,7 +10,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.model.dot import TermBlock
+from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.factor import NotSeparableError, separate
 from osilp_pyomo.model.linear import LinearTerms, leaves, linear_terms, short_text, times
 from osilp_pyomo.model.stage_locator import StageLocator

@@ -35,10 +35,10 @@ from osilp_pyomo.model.agreement import (
     still_affine,
     warn_of_change,
 )
-from osilp_pyomo.model.arrays import ArrayLeaf
+from osilp_pyomo.model.arrays.blocks import TermBlock, with_arrays_of
+from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
-from osilp_pyomo.model.dot import TermBlock, with_arrays_of
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
 from osilp_pyomo.model.linear import (
     SKIP,

@@ -19,8 +19,8 @@ from pyomo.dae import ContinuousSet
 from pyomo.repn import generate_standard_repn
 
 import osilp_pyomo as osilp
-from osilp_pyomo.model.arrays import Vector
-from osilp_pyomo.model.dot import DotTerms, block_of
+from osilp_pyomo.model.arrays.blocks import DotTerms, block_of
+from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.trace import trace_model
 from tests.dot_models import change, random_model
 

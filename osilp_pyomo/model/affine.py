@@ -16,8 +16,10 @@ from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo.errors import DataError
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
-from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, array_leaves
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, all_leaves, array_leaves
+from osilp_pyomo.model.formulas import CannotCompileError, block_values
 from osilp_pyomo.model.linear import LinearTerms, reads_as_lower
 from osilp_pyomo.offline.rows import AffineRows
 
@@ -227,9 +229,21 @@ class _Terms:
                     raise NotAffineError
                 return {entry: numbers / below[0] for entry, numbers in self._arrays(node.args[0]).items()}
             if array_leaves(node):
-                raise NotAffineError
+                return {0: self._data(node)}
         found = self._apart(node)
         return {k: sum(n for n, f in zip(found.numbers, found.factors, strict=True) if f == k) for k in found.factors}
+
+    def _data(self, node: Any) -> FloatArray:
+        """The entries of an array of data, whatever its formula; refused where the vector occurs in it."""
+        shape = np.broadcast_shapes(*(leaf.values.shape for leaf in array_leaves(node)))
+        leaves = list(all_leaves(node))
+        if len(shape) != 1 or any(id(leaf) in self.axes for leaf in leaves):
+            raise NotAffineError
+        self.lasting = self.lasting and not leaves
+        try:
+            return block_values(TermBlock(node, (None,) * shape[0]), "")
+        except (DataError, CannotCompileError):
+            raise NotAffineError from None
 
     def _array_of(self, leaf: ArrayLeaf) -> dict[int, Any]:
         """An array of placeholders, Params and expressions."""

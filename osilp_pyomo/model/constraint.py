@@ -30,7 +30,7 @@ from pyomo.core.base.var import Var
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
-from osilp_pyomo.model.arrays.expressions import TRACED_PLAINLY, ArrayError, IndexSymbol, Vector
+from osilp_pyomo.model.arrays.expressions import TRACED_PLAINLY, ArrayError, IndexSymbol, NumbersNeededError, Vector
 from osilp_pyomo.model.arrays.trees import IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
 from osilp_pyomo.model.sets import (
@@ -421,7 +421,7 @@ class SemiInfiniteConstraint(Constraint):
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
             except TypeError as error:
-                if "has no callable" not in str(error):
+                if not isinstance(error, NumbersNeededError) and "has no callable" not in str(error):
                     raise
                 raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
             skips.append(relation is Constraint.Skip)
@@ -640,6 +640,8 @@ def _first_sentence(error: Exception) -> str:
         known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
         return f"math.{name} needs a number, and the index stands for every point: use {known}"
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+    if isinstance(error, NumbersNeededError):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 import pytest
+from pyomo.contrib.fbbt.fbbt import fbbt
 from pyomo.contrib.latex_printer import latex_printer
 from pyomo.contrib.pyros import BoxSet
 from pyomo.core.expr.calculus.derivatives import differentiate
 from pyomo.core.expr.visitor import identify_variables, replace_expressions
 from pyomo.dae import ContinuousSet
 from pyomo.repn import generate_standard_repn
+from scipy import sparse
+from scipy.optimize import linprog
 
 import osilp_pyomo as osilp
 from osilp_pyomo.model.arrays.blocks import DotTerms, block_of
@@ -378,6 +381,26 @@ def test_columns_of_arrow_are_arrays():
 
 
 REFUSED = {
+    "a masked array": (
+        lambda m: osilp.dot(np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), m.x),
+        "dot: a masked array has entries without a number; fill them, as by .filled(0).",
+    ),
+    "a sparse array": (
+        lambda m: osilp.dot(sparse.eye_array(3), m.x),
+        "dot: a sparse array (dia_array) cannot stand here; write it out by .toarray().",
+    ),
+    "nan beside a Param": (
+        lambda m: osilp.dot([m.p, np.nan, 3.0], m.x),
+        "dot: entry 1 of its array is nan; every coefficient must be a finite number.",
+    ),
+    "a relation": (
+        lambda m: osilp.dot([m.p <= 1, 1.0, 2.0], m.x),
+        "dot: its coefficients hold a relation (p  <=  1); say what holds by np.where.",
+    ),
+    "relations": (
+        lambda m: osilp.dot(osilp.array(m.w) <= 1, m.x),
+        "dot: its coefficients are relations (w  <=  1); say what holds by np.where.",
+    ),
     "too few": (
         lambda m: osilp.dot([1.0, 2.0], m.x),
         "dot: there are 2 coefficients and 3 variables of 'x'; give one coefficient for each variable.",
@@ -523,7 +546,7 @@ SAMPLED = {
     ),
     "interp": (
         lambda m, u: np.interp(u, [0, 1], [1, 2]) * m.y <= 1,
-        "TypeError: numpy's interp needs numbers, and the index stands for every point: give the curve as "
+        "numpy's interp needs numbers, and the index stands for every point: give the curve as "
         "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)",
     ),
     "float": (
@@ -596,3 +619,121 @@ def test_arrays_of_one_entry_stay_arrays():
     m.o = pyo.Objective(expr=osilp.dot([1.0], m.x), sense=pyo.maximize)
     assert m.row.route == "traced"
     assert osilp.solve(m).objective == pytest.approx(1.0)
+
+
+# -- what went wrong once ----------------------------------------------------------------------------
+
+MASK = np.array([False, False, True])
+SERIES = pd.Series({"b": 2.0, "a": 3.0})
+MOVED = np.array([[1.0, 0.5, 0.2], [0.3, 0.1, 0.9], [0.0, 0.0, 0.0]])
+# Rules y >= f over xi in [1, 2] x [10, 20] x [100, 200], and the least y by numpy's meaning.
+MEANINGS = {
+    "a mask": (lambda m, xi: m.y >= sum(xi[MASK]), 200),
+    "a list of booleans": (lambda m, xi: m.y >= sum(xi[[False, False, True]]), 200),
+    "clipped by keywords": (lambda m, xi: m.y >= np.clip(xi[0] * osilp.array(m.q), a_min=None, a_max=10.0).sum(), 12),
+    "clipped by new keywords": (lambda m, xi: m.y >= np.clip(xi[0] * osilp.array(m.q), min=None, max=10.0).sum(), 12),
+    "labels on both sides of @": (lambda m, xi: m.y >= (xi[0] * osilp.array(m.q)) @ SERIES, 406),
+    "labels on both sides of *": (lambda m, xi: m.y >= (xi[0] * osilp.array(m.q) * SERIES).sum(), 406),
+    "one behind the other": (lambda m, xi: m.y >= np.concatenate([xi, [1]]).sum(), 223),
+    "a product of products": (lambda m, xi: m.y >= (xi @ np.ones((3, 2))) @ np.array([1.0, 2.0]), 666),
+    "a quadratic form": (lambda m, xi: m.y >= xi @ np.eye(3) @ xi, 4 + 400 + 40000),
+    "what an array has": (
+        lambda m, xi: m.y >= xi.T.dot(np.ones(3)) + xi.shape[0] + (xi[:, None] * np.ones((3, 2))).sum(),
+        669,
+    ),
+    "a sum along an axis": (lambda m, xi: m.y >= np.add.reduce(xi[0] * np.array([[1.0, 2.0], [3.0, 4.0]]))[1], 12),
+    "a mean": (lambda m, xi: m.y >= (2 * xi).mean(), 148),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_arrays_mean_what_they_mean_in_numpy(name):
+    rule, least = MEANINGS[name]
+    m = pyo.ConcreteModel()
+    m.y = pyo.Var(bounds=(0, 1e6), initialize=1)
+    m.q = pyo.Param(["a", "b"], mutable=True, initialize={"a": 1.0, "b": 100.0})
+    m.c = osilp.SemiInfiniteConstraint(BoxSet([(1, 2), (10, 20), (100, 200)]), rule=rule)
+    m.o = pyo.Objective(expr=m.y)
+    assert m.c.route == "traced"
+    assert osilp.solve(m).objective == pytest.approx(least, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "formula", [np.square, lambda q: 1 / (3 + q**2), np.exp, lambda q: np.maximum(q, 1.5), np.ceil]
+)
+def test_rows_stay_affine_whatever_their_data(formula):
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(3), bounds=(0, 10))
+    m.q = pyo.Param(range(3), mutable=True, initialize={0: 1.0, 1: 2.0, 2: 3.0})
+    rule = lambda m, xi: osilp.dot((xi @ MOVED) * formula(osilp.array(m.q)), m.x) <= 6  # noqa: E731
+    m.c = osilp.SemiInfiniteConstraint(BoxSet([(0, 1)] * 3), rule=rule)
+    m.o = pyo.Objective(expr=osilp.dot(np.ones(3), m.x), sense=pyo.maximize)
+    values = np.asarray(formula(np.array([1.0, 2.0, 3.0])), dtype=float)
+    best = scipy_optimum(values * MOVED.sum(axis=0), 6.0)
+    assert osilp.solve(m, method="counterpart").objective == pytest.approx(best, rel=1e-9)
+    m.q[0] = 2.0
+    values = np.asarray(formula(np.array([2.0, 2.0, 3.0])), dtype=float)
+    assert osilp.solve(m).objective == pytest.approx(scipy_optimum(values * MOVED.sum(axis=0), 6.0), rel=1e-9)
+
+
+def scipy_optimum(row, limit):
+    """The largest sum of three variables in [0, 10] under one row."""
+    return -linprog(-np.ones(3), A_ub=row[None], b_ub=[limit], bounds=[(0, 10)] * 3).fun
+
+
+NOT_LINEAR = [
+    lambda m, u: np.maximum(u, m.y) + m.x["a"] >= 3,
+    lambda m, u: np.maximum(u, osilp.dot([1.0, 2.0, 3.0], m.x)) <= m.y,
+    lambda m, u: np.clip(u, 0.2, m.y) <= m.x["a"],
+    lambda m, u: m.y * osilp.dot([1.0, 2.0, 3.0], m.x) <= u,
+]
+
+
+@pytest.mark.parametrize("rule", NOT_LINEAR)
+def test_variables_within_functions_are_not_taken_for_data(rule):
+    m = plain_model(True)
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.y.set_value(1.0)
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    with pytest.raises(osilp.errors.NotLinearError):
+        osilp.solve(m)
+
+
+REFUSED_IN_NUMPY = {
+    "options of sum": (
+        lambda m, u: m.y >= np.sum(u * osilp.array(m.w), where=[True, False, True]),
+        "numpy's sum with where= needs numbers, and the index stands for every point: use functions that numpy and Pyomo "
+        "share, such as np.exp, np.sin, np.maximum.",
+    ),
+    "labels over two dimensions": (
+        lambda m, u: osilp.dot((u * osilp.array(m.w) * np.ones((2, 3)))[1], m.x) <= 1,
+        "an array with labels, of a Series or a Param, cannot be spread over the shape (2, 3); use .to_numpy() where the "
+        "order is what counts.",
+    ),
+    "labels within where": (
+        lambda m, u: osilp.dot(np.where(u <= pd.Series({"c": 0.1, "a": 0.2, "b": 0.3}), 1.0, 2.0), m.x) <= 1,
+        "np.where drops the labels of a Series; give it by .to_numpy(), in the order of variables.",
+    ),
+    "inner products of matrices": (
+        lambda m, u: m.y >= np.inner(u * np.ones(2), np.ones((2, 2)))[0],
+        "np.inner and np.vdot take arrays of one dimension here; write '@' for others.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_IN_NUMPY)
+def test_what_numpy_would_mean_otherwise_is_refused(name):
+    m = plain_model(True)
+    m.u = ContinuousSet(bounds=(0, 1))
+    rule, text = REFUSED_IN_NUMPY[name]
+    with pytest.raises(osilp.errors.DeclarationError) as caught:
+        m.c = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    assert str(caught.value) == f"SemiInfiniteConstraint 'c': {text}"
+
+
+def test_bounds_and_derivatives_by_pyomo():
+    m = plain_model(True)
+    fbbt(m)
+    for v in (*m.x.values(), m.y):
+        v.set_value(0.5)
+    assert differentiate(m.row.body, wrt=m.x["b"], mode=differentiate.Modes.reverse_numeric) == 2.5

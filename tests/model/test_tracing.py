@@ -294,6 +294,6 @@ def test_a_function_of_numpy_is_told_by_its_name():
     with pytest.warns(errors.SamplingWarning) as caught:
         m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y * np.interp(u, [0, 1], [1, 2]) <= 2)
     assert (
-        "(TypeError: numpy's interp needs numbers, and the index stands for every point: give the curve as "
+        "(numpy's interp needs numbers, and the index stands for every point: give the curve as "
         "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u))"
     ) in str(caught[0].message)

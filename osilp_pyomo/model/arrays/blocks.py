@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyomo.common.numeric_types import native_types
 from pyomo.core.expr import numeric_expr as numeric
 
-from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, rebuild, take_entries, tree_leaves
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, all_leaves, rebuild, take_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +39,7 @@ class TermBlock:
     def leaves(self) -> Iterator[Any]:
         """Variables, Params and Profiles of the terms, and the placeholders of the index."""
         yield from self.variables
-        for leaf in tree_leaves(self.tree):
-            if leaf.__class__ is ArrayProduct:
-                for entry in leaf.entries:
-                    yield from tree_leaves(entry)
-            elif leaf.__class__ is not ArrayLeaf:
-                yield leaf
-            elif not leaf.numbers:
-                for entry in leaf.values.flat:
-                    yield from tree_leaves(entry)
+        yield from all_leaves(self.tree)
 
     def text(self) -> str:
         """The terms in short."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pyomo.common.numeric_types import native_types
 from pyomo.core.base.indexed_component import IndexedComponent
 from pyomo.core.base.indexed_component_slice import IndexedComponent_slice
 from pyomo.core.base.var import Var
@@ -89,6 +91,8 @@ def _dot(coefficients: Any, variables: Any) -> Any:
             f"there are {array.shape[0]} coefficients and {len(members)} variables of {name}; give one coefficient "
             "for each variable."
         )
+    if not (array.tree.__class__ in native_types or array.tree.is_numeric_type()):
+        raise ArrayError(f"its coefficients are relations ({array.tree}); say what holds by np.where.")
     _refuse_numbers(array)
     _refuse_variables(array)
     if not members:
@@ -101,8 +105,8 @@ def _refuse_numbers(array: ArrayExpression) -> None:
     for leaf in tree_leaves(array.tree):
         if leaf.__class__ is ArrayProduct:
             numbers = leaf.matrix
-        elif leaf.__class__ is ArrayLeaf and leaf.numbers:
-            numbers = leaf.values
+        elif leaf.__class__ is ArrayLeaf:
+            numbers = leaf.values if leaf.numbers else _bare_numbers(leaf.values)
         else:
             continue
         if np.isfinite(numbers).all():
@@ -113,6 +117,15 @@ def _refuse_numbers(array: ArrayExpression) -> None:
             f"entry {', '.join(map(str, place))}{at} of its array is {numbers[tuple(place)]}; every coefficient must "
             "be a finite number."
         )
+
+
+def _bare_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """The numbers among Params and expressions; others count as zero, and a relation is refused."""
+    for entry in values.flat:
+        if not (entry.__class__ in native_types or hasattr(entry, "curve_table") or entry.is_numeric_type()):
+            raise ArrayError(f"its coefficients hold a relation ({entry}); say what holds by np.where.")
+    flat = [float(entry) if entry.__class__ in native_types else 0.0 for entry in values.flat]
+    return np.array(flat).reshape(values.shape)
 
 
 def _refuse_variables(array: ArrayExpression) -> None:
@@ -146,7 +159,7 @@ def _variables(given: Any) -> tuple[tuple[Any, ...], Labels | None, str]:
         members = members_of(given) if given.is_indexed() else [given]
     elif isinstance(given, pd.Series):
         labels, members, name = given.index, given.tolist(), "the Series"
-    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "shape", None) != ():
         members = list(given)
     else:
         raise ArrayError(f"expected a Var, a slice, a list or a Series of variables (got {type(given).__name__}).")

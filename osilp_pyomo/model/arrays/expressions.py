@@ -6,6 +6,7 @@ places.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -33,6 +34,10 @@ from osilp_pyomo.model.arrays.trees import (
     sum_trees,
     take_entries,
 )
+
+
+class NumbersNeededError(TypeError):
+    """A function was given the index, or an array of expressions, and takes numbers only."""
 
 
 class ArrayError(DeclarationError):
@@ -75,8 +80,6 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "arctanh": numeric.atanh,
     "floor": numeric.floor,
     "ceil": numeric.ceil,
-    "maximum": lambda *trees: numeric.NPV_MaxExpression(trees),
-    "minimum": lambda *trees: numeric.NPV_MinExpression(trees),
     "less_equal": operator.le,
     "less": operator.lt,
     "greater_equal": operator.ge,
@@ -209,13 +212,19 @@ class ArrayExpression(_Operators):
         labels = label_index(self.labels)[key] if self.labels is not None and shape else None
         return _array(take_entries(self.tree, key, self.shape), shape, labels)
 
-    def sum(self, axis: int | None = None, **_: Any) -> Any:
+    def sum(self, axis: int | None = None) -> Any:
         """The sum of its entries, all of them or along an axis."""
-        if axis is None:
+        if axis is None or self.ndim == 1:
             return matmul(np.ones(self.size), self.ravel())
+        if not isinstance(axis, int):
+            raise ArrayError(f"a sum goes along one axis, or all of them (got axis={axis!r}).")
         moved = np.moveaxis(np.arange(self.size).reshape(self.shape), axis, 0)
         flat = self.ravel()
         return sum(flat[places] for places in moved[1:]) + flat[moved[0]]
+
+    def mean(self) -> Any:
+        """The mean of its entries."""
+        return self.sum() / self.size
 
     def ravel(self) -> ArrayExpression:
         """Its entries in one dimension."""
@@ -236,8 +245,8 @@ class ArrayExpression(_Operators):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if ufunc is np.matmul and method == "__call__":
             return matmul(*inputs)
-        if method == "reduce" and ufunc is np.add:
-            return as_array(inputs[0]).sum(axis=options.get("axis"))
+        if method == "reduce" and ufunc is np.add and options.keys() <= {"axis"}:
+            return as_array(inputs[0]).sum(options.get("axis", 0))
         rule = _UFUNCS.get(ufunc.__name__)
         if rule is None or method != "__call__" or any(value is not None for value in options.values()):
             return _refuse_function(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
@@ -245,7 +254,14 @@ class ArrayExpression(_Operators):
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         rule = _FUNCTIONS.get(function.__name__)
-        return _refuse_function(function.__name__) if rule is None else rule(*arguments, **options)
+        if rule is None:
+            return _refuse_function(function.__name__)
+        try:
+            inspect.signature(rule).bind(*arguments, **options)
+        except TypeError:
+            given = ", ".join(f"{option}=" for option in options) or f"{len(arguments)} arguments"
+            return _refuse_function(f"{function.__name__} with {given}")
+        return rule(*arguments, **options)
 
     def __eq__(self, other: Any) -> Any:
         return apply(operator.eq, self, other)
@@ -351,8 +367,15 @@ def _numbers(value: Any) -> NDArray[Any]:
         # Numpy would look into Pyomo's components for entries of their own.
         found = np.empty(len(value), dtype=object)
         found[:] = value
+    elif isinstance(value, np.ma.MaskedArray):
+        raise ArrayError("a masked array has entries without a number; fill them, as by .filled(0).")
+    elif hasattr(value, "toarray"):
+        raise ArrayError(f"a sparse array ({type(value).__name__}) cannot stand here; write it out by .toarray().")
     else:
-        found = np.asarray(value)
+        try:
+            found = np.asarray(value)
+        except ValueError as error:
+            raise ArrayError(f"it is no array of numbers ({error}).") from None
     if found.dtype.kind in "biuf":
         return np.array(found, dtype=float)
     if found.dtype.kind != "O":
@@ -365,7 +388,10 @@ def _numbers(value: Any) -> NDArray[Any]:
             shown = "None" if entry is None else f"a {type(entry).__name__}"
             raise ArrayError(f"entry {place} of an array is {shown}; every entry must be a number or an expression.")
     if set(map(type, flat)) <= native_numeric_types:
-        return found.astype(float)
+        try:
+            return found.astype(float)
+        except OverflowError as error:
+            raise ArrayError(f"it holds a number that is too large ({error}).") from None
     if TRACED_PLAINLY.get() and any(is_expression(entry) for entry in flat):
         # Pyomo has made an object array of whole trees; symbols make one tree of it.
         raise ArraysNeededError
@@ -400,9 +426,14 @@ def apply(rule: Callable[..., Any], *inputs: Any) -> Any:
         shapes = " and ".join(str(each.shape) for each in arrays)
         raise ArrayError(f"arrays of the shapes {shapes} do not fit together.") from None
     tree = rule(*(each.tree for each in arrays))
+    if any(each.labels is not None and each.shape != shape for each in arrays):
+        raise ArrayError(
+            f"an array with labels, of a Series or a Param, cannot be spread over the shape {shape}; use .to_numpy() "
+            "where the order is what counts."
+        )
     if shape and holds_variable(tree):
         raise ArrayError("an array of expressions cannot hold variables; write osilp.dot(coefficients, variables).")
-    labels = next((each.labels for each in arrays if each.labels is not None and each.shape == shape), None)
+    labels = next((each.labels for each in arrays if each.labels is not None), None)
     return _array(tree, shape, labels)
 
 
@@ -453,6 +484,8 @@ def _more(found: Sequence[Any]) -> str:
 def matmul(one: Any, other: Any) -> Any:
     """The product ``one @ other`` of arrays with one or two dimensions."""
     left, right = as_array(one), as_array(other)
+    if left.ndim == right.ndim == 1:
+        left, right = _aligned([left, right])
     if not (0 < left.ndim <= 2 and 0 < right.ndim <= 2) or left.shape[-1] != right.shape[0]:
         raise ArrayError(f"arrays of the shapes {left.shape} and {right.shape} cannot be multiplied by '@'.")
     count = right.shape[0]
@@ -474,39 +507,89 @@ def matmul(one: Any, other: Any) -> Any:
     trees = [each.tree for each in arrays if each.tree.__class__ not in native_numeric_types or each.tree != 0]
     tree = trees[0] if len(trees) == 1 else sum_trees(trees)
     shape = left.shape[:-1] + right.shape[1:]
-    labels = (
-        right.labels if left.ndim == 1 and right.ndim == 2 else left.labels if right.ndim == 1 < left.ndim else None
-    )
-    return _array(tree, shape, labels)
+    return _array(tree, shape)
 
 
 def _where(condition: Any, then: Any, other: Any) -> Any:
-    return apply(lambda *trees: numeric.NPV_Expr_ifExpression(trees), condition, then, other)
+    if any(isinstance(as_array(each).labels, pd.Index) for each in (condition, then, other)):
+        raise ArrayError("np.where drops the labels of a Series; give it by .to_numpy(), in the order of variables.")
+
+    def choose(*trees: Any) -> Any:
+        kind = numeric.Expr_ifExpression if any(map(holds_variable, trees)) else numeric.NPV_Expr_ifExpression
+        return kind(trees)
+
+    return apply(choose, condition, then, other)
 
 
-def _clip(array: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
-    found = array if low is None else apply(_UFUNCS["maximum"], array, low)
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = a_min if min is None else min, a_max if max is None else max
+    found = a if low is None else apply(_UFUNCS["maximum"], a, low)
     return found if high is None else apply(_UFUNCS["minimum"], found, high)
+
+
+def _inner(a: Any, b: Any) -> Any:
+    if as_array(a).ndim != 1 or as_array(b).ndim != 1:
+        raise ArrayError("np.inner and np.vdot take arrays of one dimension here; write '@' for others.")
+    return matmul(a, b)
+
+
+def _sum(a: Any, axis: int | None = None) -> Any:
+    return as_array(a).sum(axis)
+
+
+def _mean(a: Any) -> Any:
+    return as_array(a).mean()
+
+
+def _ravel(a: Any) -> Any:
+    return as_array(a).ravel()
+
+
+def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one dimension one behind the other; each entry keeps a tree of its own."""
+    found = [as_array(each) for each in arrays]
+    if axis != 0 or any(each.ndim != 1 for each in found):
+        raise ArrayError("np.concatenate takes arrays of one dimension here.")
+    trees = [tree for each in found for tree in each.entries()]
+    values = np.empty(len(trees), dtype=object)
+    values[:] = trees
+    return ArrayExpression(ArrayLeaf(values), (len(trees),))
 
 
 # Functions of numpy that are no ufuncs.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dot": matmul,
-    "inner": matmul,
-    "vdot": matmul,
-    "sum": lambda array, axis=None, **_: as_array(array).sum(axis=axis),
+    "inner": _inner,
+    "vdot": _inner,
+    "sum": _sum,
+    "mean": _mean,
     "where": _where,
     "clip": _clip,
-    "ravel": lambda array, **_: as_array(array).ravel(),
-    "shape": lambda array: as_array(array).shape,
-    "ndim": lambda array: as_array(array).ndim,
-    "size": lambda array, **_: as_array(array).size,
+    "ravel": _ravel,
+    "concatenate": _concatenate,
+    "hstack": lambda tup: _concatenate(tup),
+    "shape": lambda a: as_array(a).shape,
+    "ndim": lambda a: as_array(a).ndim,
+    "size": lambda a: as_array(a).size,
 }
+
+
+def _extreme(plain: type, general: type) -> Callable[..., Any]:
+    """The larger or smaller of two trees; with a variable in it, the node that Pyomo knows to hold one."""
+
+    def choose(*trees: Any) -> Any:
+        return (general if any(map(holds_variable, trees)) else plain)(trees)
+
+    return choose
+
+
+_UFUNCS["maximum"] = _UFUNCS["fmax"] = _extreme(numeric.NPV_MaxExpression, numeric.MaxExpression)
+_UFUNCS["minimum"] = _UFUNCS["fmin"] = _extreme(numeric.NPV_MinExpression, numeric.MinExpression)
 
 
 def _refuse_function(name: str) -> Any:
     way = _INSTEAD.get(name, "use functions that numpy and Pyomo share, such as np.exp, np.sin, np.maximum")
-    raise TypeError(f"numpy's {name} needs numbers, and the index stands for every point: {way}")
+    raise NumbersNeededError(f"numpy's {name} needs numbers, and the index stands for every point: {way}")
 
 
 class Vector(_Operators, tuple[Any, ...]):
@@ -534,7 +617,9 @@ class Vector(_Operators, tuple[Any, ...]):
         if isinstance(key, slice):
             return Vector(tuple.__getitem__(self, key))
         if isinstance(key, list | np.ndarray):
-            return Vector(self[int(k)] for k in key)
+            return Vector(self[k] for k in np.arange(len(self))[key].tolist())
+        if key is None or isinstance(key, tuple):
+            return self.as_numbers()[key]
         try:
             return super().__getitem__(key)
         except IndexError:
@@ -548,9 +633,36 @@ class Vector(_Operators, tuple[Any, ...]):
         return getattr(ufunc, method)(*plain, **options)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        plain = [each.as_numbers() if isinstance(each, Vector) else each for each in arguments]
-        return function(*plain, **options)
+        return function(*(_without_vectors(each) for each in arguments), **options)
 
-    def sum(self, **_: Any) -> Any:
+    def sum(self) -> Any:
         """The sum of its entries."""
         return sum(self)
+
+    def dot(self, other: Any) -> Any:
+        """The product ``self @ other``."""
+        return self @ other
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Its length, as numpy tells it."""
+        return (len(self),)
+
+    ndim = 1
+
+    @property
+    def size(self) -> int:
+        """Its length."""
+        return len(self)
+
+    @property
+    def T(self) -> Vector:  # noqa: N802 (numpy's name)
+        """Itself: it has one dimension."""
+        return self
+
+
+def _without_vectors(argument: Any) -> Any:
+    """An argument of a function of numpy with arrays in place of vectors, those in a list too."""
+    if isinstance(argument, Vector):
+        return argument.as_numbers()
+    return type(argument)(map(_without_vectors, argument)) if isinstance(argument, list | tuple) else argument

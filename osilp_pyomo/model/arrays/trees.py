@@ -124,7 +124,8 @@ class ArrayProduct(ArrayNode):
 
     def take(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Some entries of the product, of an array of this shape into which it is broadcast, or one of them."""
-        found = np.broadcast_to(self.matrix, (len(self.matrix), *shape))[:, key]
+        rest = key if isinstance(key, tuple) else (key,)
+        found = np.broadcast_to(self.matrix, (len(self.matrix), *shape))[(slice(None), *rest)]
         if found.ndim > 1:
             return ArrayProduct(self.entries, found.copy())
         return sum_trees([entry * number for entry, number in zip(self.entries, found.tolist(), strict=True) if number])
@@ -161,6 +162,19 @@ def tree_leaves(tree: Any) -> Iterator[Any]:
             stack.extend(node.args)
         else:
             yield node
+
+
+def all_leaves(tree: Any) -> Iterator[Any]:
+    """The leaves of a tree that are no numbers, those within its arrays in their place."""
+    for leaf in tree_leaves(tree):
+        if leaf.__class__ is ArrayProduct:
+            for entry in leaf.entries:
+                yield from tree_leaves(entry)
+        elif leaf.__class__ is not ArrayLeaf:
+            yield leaf
+        elif not leaf.numbers:
+            for entry in leaf.values.flat:
+                yield from tree_leaves(entry)
 
 
 def array_leaves(tree: Any) -> list[ArrayLeaf]:

@@ -24,7 +24,7 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, rebuild, tak
 from osilp_pyomo.model.columns import Columns
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, held
 from osilp_pyomo.model.formulas import CannotCompileError, block_values, group_terms
-from osilp_pyomo.model.linear import SKIP, RelationTerms, leaves, number_of, take_apart, times
+from osilp_pyomo.model.linear import SKIP, RelationTerms, leaves, number_of, potentially_variable, take_apart, times
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import TracedRows
 
@@ -358,6 +358,10 @@ def _same_terms(traced: list[Any], called: list[Any], numbers: StandIns) -> bool
     """Whether a sample of terms has the same values."""
     count = min(SAMPLED_TERMS, len(traced))
     chosen = np.random.default_rng(20260).choice(len(traced), count, replace=False).tolist()
+    # Terms without a variable are few, and may be a whole limit: all of them are looked at.
+    alone = [k for k, (_, term) in enumerate(traced) if not potentially_variable(term)]
+    if len(alone) <= SAMPLED_TERMS:
+        chosen = list(dict.fromkeys([*chosen, *alone]))
     one = numbers.of_terms([traced[k] for k in chosen])
     other = [factor * numbers.of_expression(term) for factor, term in (called[k] for k in chosen)]
     return np.allclose(one, other, rtol=1e-8, atol=1e-12 * np.abs(other).max(initial=0.0))

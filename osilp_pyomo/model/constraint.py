@@ -8,6 +8,7 @@ several interfaces.)
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import re
@@ -30,8 +31,8 @@ from pyomo.core.base.var import Var
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
-from osilp_pyomo.model.arrays.expressions import TRACED_PLAINLY, ArrayError, IndexSymbol, NumbersNeededError, Vector
-from osilp_pyomo.model.arrays.trees import IndexPlaceholder
+from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, NumbersNeededError, Vector
+from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
 from osilp_pyomo.model.sets import (
     body_of,
@@ -406,7 +407,15 @@ class SemiInfiniteConstraint(Constraint):
                 self._by_arrays = True
             finally:
                 TRACED_PLAINLY.reset(token)
-        return self.call_rule(index, [IndexSymbol(placeholder) for placeholder in self.placeholders])
+        try:
+            return self.call_rule(index, [IndexSymbol(placeholder) for placeholder in self.placeholders])
+        except ArrayError:
+            raise
+        except Exception:
+            # Numpy's other functions take arrays of whole expressions, as Pyomo makes them of plain placeholders.
+            with contextlib.suppress(Exception):
+                return self.call_rule(index, self.placeholders)
+            raise
 
     def _skipped(self, index: Any, name: str) -> bool:
         """Call the rule at a few points: whether it skips this member, at all of them."""

@@ -16,7 +16,6 @@ from pyomo.common.numeric_types import native_logical_types, native_numeric_type
 from pyomo.core.expr import logical_expr as logical
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
-from pyomo.core.expr.numeric_expr import NumericExpression
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
@@ -24,7 +23,7 @@ from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
 from osilp_pyomo.model.arrays.blocks import TermBlock
-from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves
+from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves, is_expression
 from osilp_pyomo.model.profile import ProfileExpression
 from osilp_pyomo.offline.rows import TermGroup
 
@@ -146,9 +145,10 @@ def group_terms(
             if has_one_shape(block.tree):
                 groups.append(_block_group(columns, variables, block, axes, what))
             else:
+                names = variables if len(variables) == 1 else [""] * len(columns)
                 terms += [
-                    (column, variable.parent_component().name, block.coefficient(place))
-                    for place, (column, variable) in enumerate(zip(columns.tolist(), block.variables, strict=True))
+                    (column, names[place % len(names)], block.coefficient(place))
+                    for place, column in enumerate(columns.tolist())
                 ]
     members: dict[tuple[Any, ...], list[tuple[int, str, list[Any]]]] = {}
     for column, variable, coefficient in terms:
@@ -181,8 +181,12 @@ def has_one_shape(tree: Any) -> bool:
     if any(_has_array_exponent(node) for node in _nodes(tree)):
         # Whole powers are multiplied out, each in its own way.
         return False
-    kinds = {kind for leaf in array_leaves(tree) if not leaf.numbers for kind in map(type, leaf.values.flat)}
-    return not any(issubclass(kind, NumericExpression | IndexPlaceholder) for kind in kinds)
+    for leaf in array_leaves(tree):
+        if not leaf.numbers:
+            examples = dict(zip(map(type, leaf.values.flat), leaf.values.flat, strict=True))
+            if IndexPlaceholder in examples or any(map(is_expression, examples.values())):
+                return False
+    return True
 
 
 def _nodes(tree: Any) -> Iterator[Any]:

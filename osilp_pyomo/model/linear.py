@@ -22,6 +22,7 @@ from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DataError, DeclarationError, ModelError, NotLinearError
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
+from osilp_pyomo.model.arrays.trees import scaled_tree
 
 
 @dataclass
@@ -35,6 +36,8 @@ class LinearTerms:
     variables: dict[int, Any] = field(default_factory=dict)
     coefficients: dict[int, list[Any]] = field(default_factory=dict)
     blocks: list[TermBlock] = field(default_factory=list)
+    # For each block, how many coefficients its variables had before it, where they had some.
+    before: list[dict[int, int]] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     nonlinear: list[tuple[Any, Any]] = field(default_factory=list)
 
@@ -56,7 +59,10 @@ class LinearTerms:
                     self.constants.append(times(factor, times(block.coefficient(place), variable)))
             block = block.take(np.array([k for k in places if not block.variables[k].fixed], dtype=np.int64))
         if block.variables:
-            self.blocks.append(TermBlock(times(factor, block.tree), block.variables))
+            known = self.coefficients
+            keys = map(id, block.variables) if known else ()
+            self.before.append({key: len(known[key]) for key in keys if key in known})
+            self.blocks.append(TermBlock(scaled_tree(factor, block.tree), block.variables))
             self.variables.update(zip(map(id, block.variables), block.variables, strict=True))
 
     def expanded(self) -> LinearTerms:
@@ -64,7 +70,7 @@ class LinearTerms:
         for block in self.blocks:
             for place, variable in enumerate(block.variables):
                 self.coefficients.setdefault(id(variable), []).append(block.coefficient(place))
-        self.blocks = []
+        self.blocks, self.before = [], []
         return self
 
     def settle(self) -> None:
@@ -75,15 +81,21 @@ class LinearTerms:
         seen: set[int] = set()
         repeated = {key for key in places if key in seen or seen.add(key)}  # type: ignore[func-returns-value]
         kept = []
-        for block in self.blocks:
+        inserted: dict[int, int] = {}
+        for block, before in zip(self.blocks, self.before, strict=True):
             rest = []
             for place, variable in enumerate(block.variables):
-                if id(variable) in repeated:
-                    self.coefficients.setdefault(id(variable), []).append(block.coefficient(place))
+                key = id(variable)
+                if key in repeated:
+                    # Where the block stood among the variable's other coefficients.
+                    at = before.get(key, 0) + inserted.get(key, 0)
+                    inserted[key] = inserted.get(key, 0) + 1
+                    self.coefficients.setdefault(key, []).insert(at, block.coefficient(place))
                 else:
                     rest.append(place)
-            kept.append(block.take(np.array(rest, dtype=np.int64)))
-        self.blocks = [block for block in kept if block.variables]
+            kept.append((block.take(np.array(rest, dtype=np.int64)), before))
+        self.blocks = [block for block, _ in kept if block.variables]
+        self.before = [before for block, before in kept if block.variables]
 
 
 def linear_terms(
@@ -426,10 +438,11 @@ def refuse_continuous_variables(variables: Iterable[Any], what: str) -> None:
 def reads_as_lower(relation: Any) -> bool:
     """Whether the user wrote ``>=``: Pyomo turns the sides round, so the variables stand on the right."""
     left, right = relation.args
-    return not _potentially_variable(left) and _potentially_variable(right)
+    return not potentially_variable(left) and potentially_variable(right)
 
 
-def _potentially_variable(node: Any) -> bool:
+def potentially_variable(node: Any) -> bool:
+    """Whether Pyomo takes a node for variable."""
     return node.__class__ not in native_numeric_types and node.is_potentially_variable()
 
 
@@ -438,7 +451,8 @@ def _flipped(row: RelationTerms) -> RelationTerms:
     negated = LinearTerms(
         row.body.variables,
         {key: [-part for part in parts] for key, parts in row.body.coefficients.items()},
-        [TermBlock(-block.tree, block.variables) for block in row.body.blocks],
+        [TermBlock(scaled_tree(-1, block.tree), block.variables) for block in row.body.blocks],
+        row.body.before,
     )
     assert row.upper is not None
     return RelationTerms(negated, [-term for term in row.upper], None)

@@ -116,7 +116,7 @@ class StageLocator:
         if id(component) not in self._whole:
             members: list[Any] = []
             stages: list[Any] = []
-            if self._leads(component) and component.dim() == 1:
+            if self._leads(component) and component.dim() == 1 and len(component._data) == len(component.index_set()):
                 members = members_of(component)
                 # Most components share the Set of the stages itself.
                 alike = component.index_set() is self._set

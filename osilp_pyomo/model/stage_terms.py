@@ -26,6 +26,8 @@ class Split:
 
     by_stage: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
     blocks: list[tuple[list[int], TermBlock]] = field(default_factory=list)
+    #: The variables of its linear terms, by their ids, in the order in which they are written.
+    variables: Mapping[int, Any] = field(default_factory=dict)
     mixed: dict[int, list[Any]] = field(default_factory=dict)
     shared: list[Any] = field(default_factory=list)
 
@@ -38,12 +40,17 @@ class Split:
         return found.union(self.mixed, *(stages for stages, _ in self.blocks))
 
     def entries(self, stage: int) -> list[tuple[Any, Any]]:
-        """The terms of one stage, those of blocks among them."""
+        """The terms of one stage, those of blocks among them, in the order in which they are written."""
         found = list(self.by_stage.get(stage, ()))
+        if not self.blocks:
+            return found
         for stages, block in self.blocks:
             places = [place for place, each in enumerate(stages) if each == stage]
             found += [(block.coefficient(place), block.variables[place]) for place in places]
-        return found
+        wanted = {id(function) for _, function in found}
+        ranks = {key: rank for rank, key in enumerate(self.variables) if key in wanted}
+        # Constants and functions that are not linear come last.
+        return sorted(found, key=lambda entry: ranks.get(id(entry[1]), len(self.variables)))
 
 
 class Splitter:
@@ -63,7 +70,7 @@ class Splitter:
         terms = LinearTerms()
         for sign, expression in parts:
             linear_terms(expression, what, sign, terms, keep_nonlinear=True)
-        result = Split()
+        result = Split(variables=terms.variables)
         by_stage, locate = result.by_stage, self.places.of
         for variable, coefficient in terms.items():
             place = locate(variable)

@@ -7,7 +7,7 @@ are filled from the data of an arrival; all other stages must have the same kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,25 +138,15 @@ class _Reader:
         for expression in expressions:
             for variables in free_variables(expression):
                 whole = self.places.of_component(variables) if len(variables) > 1 else None
-                if whole is None or not self._add_decision(variables, *whole):
+                if whole is None:
                     used.update(zip(map(id, variables), variables, strict=True))
-        owners = {id(owner): variable for variable in used.values() for owner in (variable.parent_component(),)}
-        for variable in owners.values():
-            if variable.model() is not self.model.model():
-                raise ModelError(
-                    f"The variable '{variable.name}' belongs to another model (a rule that names the model it was "
-                    "written for, and not its first argument, does that in a clone); use the rule's own model."
-                )
-        for variable, place in zip(used.values(), self.places.of_all(list(used.values())), strict=True):
-            if place is None:
-                raise ModelError(
-                    f"compile_online: the variable '{variable.name}' has no stage; every decision must belong to one "
-                    "arrival. Fix it, or index it by the stages."
-                )
-            number = self.decisions.setdefault((place.name, place.key), len(self.decisions))
-            if number == len(self.variables):
-                self.variables.append({})
-            self.variables[number][place.stage] = variable
+                else:
+                    # Decisions are numbered in the order in which they are met.
+                    self._add_decisions(used)
+                    used.clear()
+                    self._refuse_foreign(variables[:1])
+                    self._add_decision(variables, *whole)
+        self._add_decisions(used)
         for number, members in enumerate(self.variables):
             # Dictionaries go by stages, however their variables were found.
             if list(members) != sorted(members):
@@ -175,16 +165,38 @@ class _Reader:
             self.function_list.append(StageFunction(str(Label(name, key)), None, (), (number,)))
             self.functions.update(dict.fromkeys(map(id, members.values()), number))
 
-    def _add_decision(self, variables: Sequence[Any], name: str, stages: Sequence[int]) -> bool:
-        """Take a whole Var over the stages as a decision; False where it is of another model."""
-        if variables[0].model() is not self.model.model():
-            return False
+    def _refuse_foreign(self, variables: Iterable[Any]) -> None:
+        """Refuse variables of another model."""
+        for variable in variables:
+            if variable.model() is not self.model.model():
+                raise ModelError(
+                    f"The variable '{variable.name}' belongs to another model (a rule that names the model it was "
+                    "written for, and not its first argument, does that in a clone); use the rule's own model."
+                )
+
+    def _add_decisions(self, used: Mapping[int, Any]) -> None:
+        """Take variables as decisions of their stages, one by one."""
+        found = list(used.values())
+        owners = {id(owner): variable for variable in found for owner in (variable.parent_component(),)}
+        self._refuse_foreign(owners.values())
+        for variable, place in zip(found, self.places.of_all(found), strict=True):
+            if place is None:
+                raise ModelError(
+                    f"compile_online: the variable '{variable.name}' has no stage; every decision must belong to one "
+                    "arrival. Fix it, or index it by the stages."
+                )
+            number = self.decisions.setdefault((place.name, place.key), len(self.decisions))
+            if number == len(self.variables):
+                self.variables.append({})
+            self.variables[number][place.stage] = variable
+
+    def _add_decision(self, variables: Sequence[Any], name: str, stages: Sequence[int]) -> None:
+        """Take a whole Var over the stages as a decision."""
         number = self.decisions.setdefault((name, ()), len(self.decisions))
         if number == len(self.variables):
             self.variables.append(dict(zip(stages, variables, strict=True)))
         elif len(self.variables[number]) < len(stages):
             self.variables[number].update(zip(stages, variables, strict=True))
-        return True
 
     def _plain_names(self) -> dict[str, str]:
         """Local names where they are unique among variables and data, else whole ones."""
@@ -198,8 +210,8 @@ class _Reader:
 
     def _terms(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[Term, ...]:
         """The terms of a row as kernels that serve every stage."""
-        # For each function, shape and occurrence within a stage: the stages, and their leaves.
-        groups: dict[Any, tuple[list[int], list[Sequence[Any]]]] = {}
+        # For each function, shape and occurrence within a stage: the stages, and their leaves slot by slot.
+        groups: dict[Any, tuple[list[int], list[list[Any]]]] = {}
         for stage, entries in sorted(split.by_stage.items()):
             seen: dict[Any, int] = {}
             for coefficient, function in entries:
@@ -207,16 +219,41 @@ class _Reader:
                 shape, slots = self._shape(coefficient, axes, what)
                 key = (number, shape)
                 occurrence = seen[key] = seen.get(key, -1) + 1
-                stages, found = groups.setdefault((*key, occurrence), ([], []))
-                stages.append(stage)
-                found.append(slots)
-        terms = [
-            self._term(number, shape, stages, list(zip(*found, strict=True)), what)
-            for (number, shape, _), (stages, found) in groups.items()
-        ]
-        for block_stages, block in split.blocks:
-            terms += self._block_terms(block_stages, block, axes, what)
-        return tuple(terms)
+                group = groups.get((*key, occurrence))
+                if group is None:
+                    group = groups[*key, occurrence] = [], [[] for _ in slots]
+                group[0].append(stage)
+                for column, leaf in zip(group[1], slots, strict=True):
+                    column.append(leaf)
+        if split.blocks:
+            for block_stages, block in split.blocks:
+                self._group_block(groups, block_stages, block, axes, what)
+            groups = self._in_order(groups, split)
+        return tuple(
+            self._term(number, shape, stages, found, what) for (number, shape, _), (stages, found) in groups.items()
+        )
+
+    def _in_order(self, groups: dict[Any, Any], split: Split) -> dict[Any, Any]:
+        """Groups in the order in which a sum would have met them: by stages, and within a stage as they are written."""
+        if len(groups) == 1:
+            return groups
+        first = {key: min(stages) for key, (stages, _) in groups.items()}
+        wanted = {
+            id(self.variables[key[0]][first[key]]): key for key in groups if CONSTANT < key[0] < len(self.decisions)
+        }
+        # Decisions stand before constants and other functions.
+        ranks = {key: len(split.variables) for key in groups}
+        for rank, variable in enumerate(split.variables):
+            if variable in wanted:
+                ranks[wanted[variable]] = rank
+        result = {}
+        for key in sorted(groups, key=lambda key: (first[key], ranks[key])):
+            stages, found = groups[key]
+            order = sorted(range(len(stages)), key=stages.__getitem__) if stages != sorted(stages) else None
+            if order is not None:
+                stages, found = [stages[k] for k in order], [[column[k] for k in order] for column in found]
+            result[key] = stages, found
+        return result
 
     def _shape(self, coefficient: Any, axes: Mapping[int, int], what: str) -> tuple[Any, list[Any]]:
         try:
@@ -226,18 +263,20 @@ class _Reader:
                 f"{what}: the coefficient {short_text(str(coefficient))} cannot be compiled ({error})."
             ) from None
 
-    def _block_terms(
-        self, stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
-    ) -> Iterator[Term]:
-        """The terms of a block: one for each decision, read from its arrays."""
+    def _group_block(
+        self, groups: dict[Any, Any], stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
+    ) -> None:
+        """Put the terms of a block into groups: one for each decision, read from its arrays."""
         functions = self.functions
         numbers = np.array([functions[id(variable)] for variable in block.variables])
         at = np.array(stages)
         if not has_one_shape(block.tree):
-            single = Split()
-            for place, variable in enumerate(block.variables):
-                single.add(stages[place], block.coefficient(place), variable)
-            yield from self._terms(single, what, axes)
+            for place, number in enumerate(numbers.tolist()):
+                shape, leaves_ = self._shape(block.coefficient(place), axes, what)
+                group = groups.setdefault((number, shape, 0), ([], [[] for _ in leaves_]))
+                group[0].append(stages[place])
+                for column, leaf in zip(group[1], leaves_, strict=True):
+                    column.append(leaf)
             return
         shape, leaves_ = self._shape(block.tree, axes, what)
         for number in np.unique(numbers).tolist():
@@ -249,7 +288,10 @@ class _Reader:
                 else [leaf] * len(places)
                 for leaf in leaves_
             ]
-            yield self._term(number, shape, at[places].tolist(), columns, what)
+            group = groups.setdefault((number, shape, 0), ([], [[] for _ in columns]))
+            group[0].extend(at[places].tolist())
+            for column, found in zip(group[1], columns, strict=True):
+                column.extend(found)
 
     def _term(self, number: int, shape: Any, stages: Sequence[int], found: Sequence[Sequence[Any]], what: str) -> Term:
         """A term of some stages, from the leaves in each slot of its shape."""
@@ -496,7 +538,7 @@ class _Reader:
         integer = []
         for number, ((name, key), members) in enumerate(zip(self.decisions, self.variables, strict=True)):
             what = f"Variable '{Label(name, key)}'"
-            by_domain = {id(variable.domain): variable for variable in members.values()}
+            by_domain = {id(variable.domain): variable for variable in reversed(members.values())}
             for variable in by_domain.values():
                 refuse_odd_domain(variable)
             kinds = {variable.is_continuous() for variable in by_domain.values()}

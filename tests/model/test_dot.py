@@ -157,6 +157,90 @@ def test_stages_by_dot_have_the_template_of_sums(kind):
     assert one.solve_offline().objective == other.solve_offline().objective
 
 
+def test_decisions_keep_the_order_of_sums():
+    programs = []
+    for by_dot in (True, False):
+        m = stage_model(by_dot, "plain")
+        m.del_component(m.reward)
+        if by_dot:
+            m.reward = pyo.Objective(expr=osilp.dot(m.fare, m.y) + osilp.dot(m.value, m.x) + m.x[3], sense=pyo.maximize)
+        else:
+            gain = sum(m.fare[i] * m.y[i] for i in m.fare) + sum(m.value[t] * m.x[t] for t in m.T) + m.x[3]
+            m.reward = pyo.Objective(expr=gain, sense=pyo.maximize)
+        programs.append(osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4)))
+    one, other = programs
+    assert [str(label) for label in one.template.decisions] == ["y[a]", "y[b]", "x"]
+    assert one.fingerprint == other.fingerprint
+    assert str(one.describe()) == str(other.describe())
+
+
+def test_dots_over_parts_of_the_stages_are_one_sum():
+    m, other = stage_model(True, "plain"), stage_model(False, "plain")
+    m.del_component(m.reward)
+    stages = list(m.T)
+    halves = [osilp.dot([m.value[t] for t in half], [m.x[t] for t in half]) for half in (stages[:3], stages[3:])]
+    m.reward = pyo.Objective(expr=halves[0] + halves[1], sense=pyo.maximize)
+    programs = [osilp.compile_online(each, stages=each.T, basis=osilp.RBF(4)) for each in (m, other)]
+    assert programs[0].fingerprint == programs[1].fingerprint
+    assert programs[0].controller(osilp.Greedy()).step(value=1.0, place=0.5).x == 1.0
+
+
+@pytest.mark.parametrize("by_dot", [True, False])
+def test_named_expressions_of_data_stay_data(by_dot):
+    m = stage_model(by_dot, "plain")
+    m.names = pyo.Set(initialize=list("abcdef"))
+    m.size = pyo.Expression(m.names, rule=lambda m, name: 2 * m.value["abcdef".index(name) + 1])
+    sizes = [m.size[name] for name in m.names]
+    for t in m.T:
+        m.value[t] = 1.0
+
+    @m.SemiInfiniteConstraint(m.u)
+    def used(m, u):
+        return (1 + u) * (
+            osilp.dot(sizes, m.x) if by_dot else sum(e * m.x[t] for e, t in zip(sizes, m.T, strict=True))
+        ) <= 4
+
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    assert program.controller(osilp.Greedy()).step(value=50.0, place=0.5).x == pytest.approx(0.02)
+
+
+def test_a_wrong_limit_among_thousands_of_terms_is_found():
+    m = pyo.ConcreteModel()
+    m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(4000)
+    m.p = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.o = pyo.Objective(expr=osilp.dot(np.ones(4000), m.x), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def row(m, u):
+        limit = (3 if isinstance(u, float) else 4000) * (1 + u)
+        return sum((1 + u * m.p[t]) * m.x[t] for t in m.T) - limit <= 0
+
+    with pytest.raises(osilp.errors.ModelError, match="traced with a symbol its rule gives another row"):
+        osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+
+
+PLACES = np.array([0.1, 0.3, 0.5, 0.9, 0.7, 0.2])
+BY_NUMPY = {
+    "vstack": lambda m, u: sum(np.vstack([u * PLACES, PLACES])[0, t - 1] * m.x[t] for t in m.T) <= 3,
+    "outer": lambda m, u: sum(np.outer(u * PLACES, PLACES)[0, t - 1] * m.x[t] for t in m.T) <= 3,
+    "reshape": lambda m, u: sum((u * PLACES).reshape(2, 3)[0, 1] * m.x[t] for t in m.T) <= 3,
+    "tolist": lambda m, u: sum(a * x for a, x in zip((u * PLACES).tolist(), m.x.values(), strict=True)) <= 3,
+    "a condition of Python's": lambda m, u: sum((1 + u * (t == 3)) * m.x[t] for t in m.T) <= 3,
+    "an array of exponents": lambda m, u: osilp.dot((1 + u) ** osilp.array(m.place), m.x) <= 3,
+}
+
+
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_other_functions_of_numpy_are_traced_too(name):
+    m = stage_model(True, "plain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m.row = osilp.SemiInfiniteConstraint(m.u, rule=BY_NUMPY[name])
+        osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    assert m.row.route == "traced"
+
+
 def test_a_row_with_a_hundredth_of_its_terms_wrong_is_found():
     """A rule that looks at the number in one term of a hundred is refused, for any hundred."""
     count = 3000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo.errors import DeclarationError
 from osilp_pyomo.model.arrays.trees import (
+    TRACED_PLAINLY,
     ArrayLeaf,
     ArrayNode,
     ArrayProduct,
@@ -42,10 +42,6 @@ class NumbersNeededError(TypeError):
 
 class ArrayError(DeclarationError):
     """Arrays in a rule or a dot that do not fit together; whoever calls the rule says whose it is."""
-
-
-#: Whether a rule is being traced with plain placeholders, which are faster where a rule is written term by term.
-TRACED_PLAINLY: ContextVar[bool] = ContextVar("traced_plainly", default=False)
 
 
 # What numpy's functions are on trees. Each gets trees and gives one.
@@ -330,7 +326,10 @@ def as_array(value: Any) -> ArrayExpression:
     if isinstance(value, Vector):
         return value.as_array()
     if isinstance(value, np.generic):
-        return ArrayExpression(value.item(), ())
+        value = value.item()
+    if value.__class__ is bool:
+        # A condition of Python's, such as t == 3, counts as 0 or 1.
+        return ArrayExpression(int(value), ())
     if value.__class__ in native_numeric_types:
         return ArrayExpression(value, ())
     if isinstance(value, pd.DataFrame):

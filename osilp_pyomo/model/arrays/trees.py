@@ -6,8 +6,11 @@ entry is the very expression that a term written by hand would be.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from copy import deepcopy
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,10 @@ class ArraysNeededError(Exception):
     """A plain placeholder met an array: the rule is traced again with symbols that understand numpy."""
 
 
+#: Whether a rule is being traced with plain placeholders, which are faster where a rule is written term by term.
+TRACED_PLAINLY: ContextVar[bool] = ContextVar("traced_plainly", default=False)
+
+
 class IndexPlaceholder(ScalarParam):
     """Stands for the continuous index while a rule is traced; it never has a value."""
 
@@ -30,9 +37,10 @@ class IndexPlaceholder(ScalarParam):
         return str(self._name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if ufunc.nin == 1 or any(np.ndim(each) for each in inputs if isinstance(each, np.ndarray)):
+        arrays = ufunc.nin == 1 or any(np.ndim(each) for each in inputs if isinstance(each, np.ndarray))
+        if TRACED_PLAINLY.get() and arrays:
             raise ArraysNeededError
-        # A number of numpy's beside it, such as an entry of an array.
+        # A number of numpy's beside it, such as an entry of an array; or whatever Pyomo makes of an array.
         return super().__array_ufunc__(ufunc, method, *inputs, **options)
 
 
@@ -177,6 +185,16 @@ def all_leaves(tree: Any) -> Iterator[Any]:
                 yield from tree_leaves(entry)
 
 
+def scaled_tree(factor: Any, tree: Any) -> Any:
+    """A tree times a factor; numbers times a number are numbers."""
+    if factor.__class__ in native_numeric_types:
+        if factor == 1:
+            return tree
+        if tree.__class__ is ArrayLeaf and tree.numbers:
+            return ArrayLeaf(factor * tree.values)
+    return factor * tree
+
+
 def array_leaves(tree: Any) -> list[ArrayLeaf]:
     """The arrays that a tree holds."""
     return [leaf for leaf in tree_leaves(tree) if leaf.__class__ is ArrayLeaf]
@@ -196,10 +214,21 @@ def rebuild(tree: Any, replace: Callable[[Any], Any]) -> Any:
         return tree
     if curve is not None:
         return tree.__class__(arguments, curve)
-    if isinstance(tree, numeric.PowExpression):
-        # Pyomo simplifies powers of 0 and 1, and numpy has other ways for some.
-        return arguments[0] ** arguments[1]
+    for kind, rule in _ARITHMETIC:
+        if isinstance(tree, kind):
+            # As the operator would have made it: Pyomo leaves out factors of 1 and what is 0.
+            return reduce(rule, arguments) if len(arguments) > 1 else rule(*arguments)
     return tree.create_node_with_local_data(arguments if isinstance(tree, numeric.SumExpression) else tuple(arguments))
+
+
+# What makes the nodes of sums, products and the like.
+_ARITHMETIC: list[tuple[type, Callable[..., Any]]] = [
+    (numeric.NegationExpression, operator.neg),
+    (numeric.SumExpression, operator.add),
+    (numeric.ProductExpression, operator.mul),
+    (numeric.DivisionExpression, operator.truediv),
+    (numeric.PowExpression, operator.pow),
+]
 
 
 def take_entries(tree: Any, key: Any, shape: tuple[int, ...]) -> Any:
@@ -208,8 +237,8 @@ def take_entries(tree: Any, key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_expression(entry: Any) -> bool:
-    """Whether an entry of an array is a tree, and no leaf."""
-    return entry.__class__ not in native_types and entry.is_expression_type()
+    """Whether an entry of an array is a tree, and no leaf; a curve of a Profile is none."""
+    return entry.__class__ not in native_types and getattr(entry, "is_expression_type", bool)()
 
 
 def members_of(component: Any) -> list[Any]:
@@ -221,8 +250,10 @@ def members_of(component: Any) -> list[Any]:
 
 
 def holds_variable(tree: Any) -> bool:
-    """Whether a tree is potentially variable, as Pyomo calls it."""
-    return tree.__class__ not in native_types and tree.is_numeric_type() and tree.is_potentially_variable()
+    """Whether a variable occurs in a tree; an Expression of data, which Pyomo takes for variable, holds none."""
+    if tree.__class__ in native_types or not tree.is_numeric_type() or not tree.is_potentially_variable():
+        return False
+    return any(getattr(leaf, "is_variable_type", bool)() for leaf in tree_leaves(tree))
 
 
 def sum_trees(trees: list[Any]) -> Any:

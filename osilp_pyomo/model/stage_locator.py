@@ -64,6 +64,7 @@ class StageLocator:
         # How often members of a component were asked for, and what is known of components as a whole.
         self._asked: dict[int, int] = {}
         self._whole: dict[int, tuple[list[Any], list[int]]] = {}
+        self._looked_at: dict[int, tuple[Sequence[Any], bool]] = {}
 
     @property
     def stages(self) -> list[Any]:
@@ -107,9 +108,12 @@ class StageLocator:
             return None
         component = found[0].parent_component()
         known, stages = self.whole(component)
-        if not known or len(known) != len(found) or not all(map(_is, known, found)):
+        if not known or len(known) != len(found):
             return None
-        return component.name, stages
+        if id(found) not in self._looked_at:
+            # The sequence is kept with the answer, so that its id stays its own.
+            self._looked_at[id(found)] = found, all(map(_is, known, found))
+        return (component.name, stages) if self._looked_at[id(found)][1] else None
 
     def whole(self, component: Any) -> tuple[list[Any], list[int]]:
         """Members and stages of a component that is indexed by stages alone; empty where it is another."""

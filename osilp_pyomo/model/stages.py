@@ -267,8 +267,11 @@ class _Reader:
         self, groups: dict[Any, Any], stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
     ) -> None:
         """Put the terms of a block into groups: one for each decision, read from its arrays."""
-        functions = self.functions
-        numbers = np.array([functions[id(variable)] for variable in block.variables])
+        functions, whole = self.functions, self.places.of_component(block.variables)
+        if whole is not None:
+            numbers = np.full(len(stages), self.decisions[whole[0], ()])
+        else:
+            numbers = np.array([functions[id(variable)] for variable in block.variables])
         at = np.array(stages)
         if not has_one_shape(block.tree):
             for place, number in enumerate(numbers.tolist()):
@@ -546,21 +549,20 @@ class _Reader:
                 raise ModelError(f"{what}: it is integer in some stages and not in others.")
             integer.append(not kinds.pop())
             for side, attribute in zip(sides, ("lower", "upper"), strict=True):
-                limits = {stage: getattr(variable, attribute) for stage, variable in members.items()}
-                missing = [stage for stage, limit in limits.items() if limit is None]
-                if missing and len(missing) < len(limits):
+                limits = [getattr(variable, attribute) for variable in members.values()]
+                missing = type(None) in set(map(type, limits))
+                if missing and any(limit is not None for limit in limits):
                     raise ModelError(f"{what}: it has a {attribute} bound in some stages and none in others.")
-                side.append(None if missing else self._limit_terms(limits, what))
+                side.append(None if missing else self._limit_terms(list(members), limits, what))
                 self.texts[f"{attribute} {number}"] = "" if missing else self._neutral(str(limits[0]), limits[0])
         return tuple(sides[0]), tuple(sides[1]), np.array(integer, dtype=bool)
 
-    def _limit_terms(self, limits: Mapping[int, Any], what: str) -> tuple[Term, ...]:
+    def _limit_terms(self, stages: Sequence[int], limits: Sequence[Any], what: str) -> tuple[Term, ...]:
         """Bounds of a variable by stage; where all are one number, as most are, one term of it."""
-        found = list(limits.values())
-        if set(map(type, found)) <= native_numeric_types and len(set(found)) == 1:
-            return (self._term(CONSTANT, ("#",), list(limits), [found], what),)
+        if set(map(type, limits)) <= native_numeric_types and len(set(limits)) == 1:
+            return (self._term(CONSTANT, ("#",), stages, [limits], what),)
         split = Split()
-        for stage, limit in limits.items():
+        for stage, limit in zip(stages, limits, strict=True):
             split.add(stage, limit, None)
         return self._terms(split, what, {})
 

@@ -23,7 +23,7 @@ from pyomo.contrib.solver.common.results import (
 )
 from pyomo.core.base.transformation import Transformation, TransformationFactory
 from pyomo.core.expr.numeric_expr import LinearExpression
-from pyomo.core.expr.relational_expr import inequality
+from pyomo.core.expr.relational_expr import RangedExpression
 from pyomo.opt import SolverFactory
 
 from osilp_pyomo._arrays import FloatArray
@@ -270,7 +270,8 @@ def _finite_constraint(
         low, high = float(lower[k]), float(upper[k])
         if low == -float("inf"):
             return body <= high
-        return body >= low if high == float("inf") else inequality(low, body, high)
+        # Not by inequality(low, body, high): of two limits that cross it makes a plain False.
+        return body >= low if high == float("inf") else RangedExpression((low, body, high), False)
 
     return pyo.Constraint(range(len(matrix)), rule=row)
 

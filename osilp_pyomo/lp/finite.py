@@ -10,6 +10,9 @@ import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 
+# How far from a whole number a bound of an integer may lie and count as it.
+WHOLE = 1e-9
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FiniteLP:
@@ -33,6 +36,12 @@ class FiniteLP:
     def __post_init__(self) -> None:
         if len(self.integer) < self.columns:
             object.__setattr__(self, "integer", np.zeros(self.columns, dtype=bool))
+        if self.integer.any():
+            # A whole number between 0.2 and 2.7 is 1 or 2. HiGHS' own presolve of such bounds has given wrong optima.
+            lower = np.where(self.integer, np.ceil(self.column_lower - WHOLE), self.column_lower)
+            upper = np.where(self.integer, np.floor(self.column_upper + WHOLE), self.column_upper)
+            object.__setattr__(self, "column_lower", lower)
+            object.__setattr__(self, "column_upper", upper)
 
     @property
     def columns(self) -> int:

@@ -367,9 +367,15 @@ class _Terms:
         size = (len(self.axes) + 1, len(self.variables) + 1)
         self._flush()
         summed = np.zeros(size)
-        for factors, columns, numbers in self.parts:
+        for place, (factors, columns, numbers) in enumerate(self.parts):
             # One after the other in the order of the row, so that the same terms give the same bits.
-            np.add.at(summed, (factors, columns), numbers)
+            if numbers.ndim == 2 and len(np.unique(columns)) == columns.size:
+                summed[factors, columns] += numbers
+            elif numbers.ndim == 1 and place == 0:
+                counted = np.bincount(factors * size[1] + columns, numbers, size[0] * size[1])
+                summed = counted.astype(float).reshape(size)
+            else:
+                np.add.at(summed, (factors, columns), numbers)
         return summed
 
 

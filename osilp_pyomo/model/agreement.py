@@ -108,34 +108,40 @@ def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:
     )
 
 
-def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> AffineTrace | None:
+def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> tuple[AffineTrace | None, bool]:
     """The numbers of a row that is affine in an uncertain vector, as its rule gives them now; None if it is not.
 
-    ``tried`` asks to compare them with the rule called with numbers.
+    ``tried`` asks to compare them with the rule called with numbers; the second answer is whether they have changed.
     """
     owner = data.parent_component()
     trace = owner.read_affine(data.trace) if data.affine is None else data.affine.unfixed()
     if trace is None or not tried or _same_numbers(data, trace, domain):
-        return trace
+        return trace, False
     # The rule may have read a Param's value when it was traced: trace it again with today's.
     fresh, _ = owner._trace(data.index(), data.name)
     again = None if fresh is None else owner.read_affine(fresh)
     if again is None or not _same_numbers(data, again, domain):
-        return None
+        return None, False
     # Arrays of a dot are those of its declaration, whatever has become of them.
     kept = owner.read_affine(with_arrays_of(fresh, data.trace))
     if kept is not None and kept.same(trace):
-        return trace
-    warn_of_change(data)
-    return kept
+        return trace, False
+    return kept, True
 
 
-def warn_of_change(data: SemiInfiniteConstraintData) -> None:
+def warn_of_change(changed: Sequence[SemiInfiniteConstraintData]) -> None:
     """Tell that a rule's data has changed since it was declared: an ordinary Constraint would have kept what it was."""
+    name, told = changed[0].name, "its rule gives another row now than when it was declared, and the row of now is used"
+    if len(changed) > 1:
+        owner = changed[0].parent_component()
+        name = owner.name
+        told = (
+            f"its rule gives other rows now than when it was declared, in {len(changed)} of {len(owner)} families, and "
+            "the rows of now are used"
+        )
     warn_user(
-        f"SemiInfiniteConstraint '{data.name}': its rule gives another row now than when it was declared, and the row "
-        "of now is used. It reads data that has changed, such as a loop's variable: bind it by rule=lambda m, u, i=i: "
-        "..., or use a mutable Param.",
+        f"SemiInfiniteConstraint '{name}': {told}. It reads data that has changed, such as a loop's variable: bind it "
+        "by rule=lambda m, u, i=i: ..., or use a mutable Param.",
         ChangedRuleWarning,
     )
 

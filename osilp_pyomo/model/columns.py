@@ -16,7 +16,7 @@ from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
 from osilp_pyomo.model.formulas import block_values
-from osilp_pyomo.model.linear import LinearTerms, number_of
+from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
 
@@ -104,7 +104,9 @@ class _Where:
         owner, index = data.parent_component(), data.index()
         block = owner.parent_block()
         self._name = data.name
-        self._function = PointFunction(lambda *point: _truth(owner.where(block, *owner.arguments(index, point))))
+        self._function = PointFunction(
+            lambda *point: _truth(owner.where(block, *owner.arguments(index, point)), data.name)
+        )
 
     def __call__(self, points: FloatArray) -> BoolArray:
         values = self._function(points)
@@ -116,9 +118,17 @@ class _Where:
         return values.astype(bool)
 
 
-def _truth(answer: Any) -> Any:
-    """What a condition says; a relation with a mutable Param in it is evaluated."""
-    return pyo.value(answer) if hasattr(answer, "is_expression_type") else answer
+def _truth(answer: Any, name: str) -> Any:
+    """What a condition says; a relation with a mutable Param in it is evaluated, one with a variable refused."""
+    if not hasattr(answer, "is_expression_type"):
+        return answer
+    variable = next((leaf for leaf in leaves(answer) if leaf.is_variable_type()), None)
+    if variable is not None:
+        raise ModelError(
+            f"SemiInfiniteConstraint '{name}': where= holds the variable '{variable.name}' "
+            f"({short_text(str(answer))}); which points of the index count may depend on data, not on decisions."
+        )
+    return pyo.value(answer)
 
 
 class Domains:

@@ -303,7 +303,12 @@ def checked_relation(relation: Any, name: str) -> Any:
     if isinstance(relation, tuple):
         if len(relation) == 3:
             low, body, high = relation
-            relation = relational.inequality(low, body, high)
+            numbers = low.__class__ in native_numeric_types and high.__class__ in native_numeric_types
+            if numbers and low > high and potentially_variable(body):
+                # A row that nothing satisfies; inequality() would make a plain False of it.
+                relation = relational.RangedExpression((low, body, high), False)
+            else:
+                relation = relational.inequality(low, body, high)
         elif len(relation) == 2:
             relation = relational.EqualityExpression(relation)
     if relation is None:
@@ -436,9 +441,12 @@ def refuse_continuous_variables(variables: Iterable[Any], what: str) -> None:
 
 
 def reads_as_lower(relation: Any) -> bool:
-    """Whether the user wrote ``>=``: Pyomo turns the sides round, so the variables stand on the right."""
+    """Whether the user wrote ``>=``: Pyomo turns the sides round, so the variables stand on the right.
+
+    Expressions of data, fixed variables and conditions, which Pyomo takes for variable, count as data.
+    """
     left, right = relation.args
-    return not potentially_variable(left) and potentially_variable(right)
+    return not has_free_variable(left) and has_free_variable(right)
 
 
 def potentially_variable(node: Any) -> bool:

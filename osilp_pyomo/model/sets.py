@@ -22,7 +22,7 @@ from pyomo.contrib.pyros.uncertainty_sets import (
     UncertaintySet,
 )
 from pyomo.core.base.range import NumericRange
-from pyomo.core.base.set import SetData, SetProduct
+from pyomo.core.base.set import RangeSet, SetData, SetProduct
 from pyomo.dae import ContinuousSet
 
 from osilp_pyomo.errors import DeclarationError, DomainError
@@ -184,7 +184,12 @@ def is_continuous(candidate: Any) -> bool:
     """Whether a set is a continuous index: a ContinuousSet, RangeSet(a, b, 0), Reals, or an uncertainty set."""
     if isinstance(candidate, ContinuousSet) or is_uncertainty_set(candidate):
         return True
-    if not isinstance(candidate, SetData) or candidate.isdiscrete():
+    if not isinstance(candidate, SetData):
+        return False
+    if not candidate.is_constructed():
+        # Of an abstract model: RangeSet(a, b, 0) is infinite before its ends are known.
+        return isinstance(candidate, RangeSet) and not candidate.isfinite()
+    if candidate.isdiscrete():
         return False
     ranges = list(candidate.ranges())
     if len(ranges) == 1 and isinstance(ranges[0], NumericRange) and ranges[0].step == 0:

@@ -106,7 +106,7 @@ def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], a
     known_domains = Domains()
     domains = [known_domains.of(family) for family in families]
     tried = _families_to_try(model, families)
-    readings = [_read(family, domain, id(family) in tried) for family, domain in zip(families, domains, strict=True)]
+    readings = _read_families(families, domains, tried)
     for family, row in zip(families, readings, strict=True):
         if row is not None:
             what = f"SemiInfiniteConstraint '{family.name}'"
@@ -172,6 +172,14 @@ def refuse_foreign_components(model: Any) -> None:
             f"{kind.__name__} '{components[0].name}': the model holds an active {kind.__name__}, which is not linear "
             f"programming; {hint}."
         )
+    for each in model.component_objects(Integral, descend_into=True):
+        # Pyomo would take the trapezoid over the two ends of a set that was never discretized.
+        if not each.get_continuousset().get_discretization_info():
+            raise ModelError(
+                f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
+                "that the integral would be a trapezoid over its two ends; discretize it with pyomo.dae first, or "
+                "write the integral as a number."
+            )
     for each in model.component_objects(DerivativeVar, descend_into=True):
         if not each.is_fully_discretized():
             raise ModelError(
@@ -287,16 +295,31 @@ def _families_to_try(model: Any, families: Sequence[SemiInfiniteConstraintData])
     return set(map(id, chosen))
 
 
-def _read(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> AffineTrace | RelationTerms | None:
-    """A family's row: its numbers where it is affine in an uncertain vector, else its terms; None if it has none."""
-    if data.trace is None:
-        return None
-    what = f"SemiInfiniteConstraint '{data.name}'"
-    if data.parent_component().uncertain:
-        trace = still_affine(data, domain, tried)
-        if trace is not None:
-            return trace
-    return take_apart(data.trace, what)
+def _read_families(
+    families: Sequence[SemiInfiniteConstraintData], domains: Sequence[Domain], tried: set[int]
+) -> list[AffineTrace | RelationTerms | None]:
+    """The rows of all families; where one that was tried has changed, all others of its component are tried too."""
+    changed: dict[int, list[SemiInfiniteConstraintData]] = {}
+
+    def read(data: SemiInfiniteConstraintData, domain: Domain, try_it: bool) -> AffineTrace | RelationTerms | None:
+        """Its numbers where it is affine in an uncertain vector, else its terms; None if it has none."""
+        if data.trace is None:
+            return None
+        if data.parent_component().uncertain:
+            trace, differs = still_affine(data, domain, try_it)
+            if differs:
+                changed.setdefault(id(data.parent_component()), []).append(data)
+            if trace is not None:
+                return trace
+        return take_apart(data.trace, f"SemiInfiniteConstraint '{data.name}'")
+
+    readings = [read(family, domain, id(family) in tried) for family, domain in zip(families, domains, strict=True)]
+    for place, (family, domain) in enumerate(zip(families, domains, strict=True)):
+        if id(family.parent_component()) in changed and id(family) not in tried:
+            readings[place] = read(family, domain, True)
+    for found in changed.values():
+        warn_of_change(found)
+    return readings
 
 
 def _family(
@@ -338,7 +361,7 @@ def _traced_rows(
                     of_now = _compile(data, take_apart(kept, what), columns)
                     if same_rows(of_now, rows, domain):
                         return rows
-                warn_of_change(data)
+                warn_of_change([data])
                 return of_now
     except CannotCompileError as error:
         reason = str(error)

@@ -613,19 +613,19 @@ class Vector(_Operators, tuple[Any, ...]):
         return np.array(self, dtype=float) if numbers else self.as_array()
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return Vector(tuple.__getitem__(self, key))
-        if isinstance(key, list | np.ndarray):
-            return Vector(self[k] for k in np.arange(len(self))[key].tolist())
-        if key is None or isinstance(key, tuple):
-            return self.as_numbers()[key]
         try:
-            return super().__getitem__(key)
+            # Rules written term by term come here for every term.
+            found = tuple.__getitem__(self, key)
+        except TypeError:
+            if key is None or isinstance(key, tuple):
+                return self.as_numbers()[key]
+            return Vector(self[k] for k in np.arange(len(self))[key].tolist())
         except IndexError:
             raise ArrayError(
                 f"its rule asks for entry {key} of an uncertain vector of dimension {len(self)}, whose entries are 0 "
                 f"to {len(self) - 1}; give a set of the dimension that the rule needs."
             ) from None
+        return Vector(found) if found.__class__ is tuple else found
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [each.as_numbers() if isinstance(each, Vector) else each for each in inputs]

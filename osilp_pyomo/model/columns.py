@@ -122,7 +122,7 @@ def _truth(answer: Any, name: str) -> Any:
     """What a condition says; a relation with a mutable Param in it is evaluated, one with a variable refused."""
     if not hasattr(answer, "is_expression_type"):
         return answer
-    variable = next((leaf for leaf in leaves(answer) if leaf.is_variable_type()), None)
+    variable = next((leaf for leaf in leaves(answer) if leaf.is_variable_type() and not leaf.fixed), None)
     if variable is not None:
         raise ModelError(
             f"SemiInfiniteConstraint '{name}': where= holds the variable '{variable.name}' "

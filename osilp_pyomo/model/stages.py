@@ -238,14 +238,14 @@ class _Reader:
         if len(groups) == 1:
             return groups
         first = {key: min(stages) for key, (stages, _) in groups.items()}
-        wanted = {
-            id(self.variables[key[0]][first[key]]): key for key in groups if CONSTANT < key[0] < len(self.decisions)
-        }
+        wanted: dict[int, list[Any]] = {}
+        for key in groups:
+            if CONSTANT < key[0] < len(self.decisions):
+                wanted.setdefault(id(self.variables[key[0]][first[key]]), []).append(key)
         # Decisions stand before constants and other functions.
         ranks = {key: len(split.variables) for key in groups}
         for rank, variable in enumerate(split.variables):
-            if variable in wanted:
-                ranks[wanted[variable]] = rank
+            ranks.update(dict.fromkeys(wanted.get(variable, ()), rank))
         result = {}
         for key in sorted(groups, key=lambda key: (first[key], ranks[key])):
             stages, found = groups[key]

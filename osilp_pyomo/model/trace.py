@@ -172,9 +172,9 @@ def refuse_foreign_components(model: Any) -> None:
             f"{kind.__name__} '{components[0].name}': the model holds an active {kind.__name__}, which is not linear "
             f"programming; {hint}."
         )
-    for each in model.component_objects(Integral, descend_into=True):
+    for each in model.component_objects(Integral, active=True, descend_into=True):
         # Pyomo would take the trapezoid over the two ends of a set that was never discretized.
-        if not each.get_continuousset().get_discretization_info():
+        if len(each.get_continuousset()) <= 2 and _is_used(each, model):
             raise ModelError(
                 f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
                 "that the integral would be a trapezoid over its two ends; discretize it with pyomo.dae first, or "
@@ -186,6 +186,22 @@ def refuse_foreign_components(model: Any) -> None:
                 f"DerivativeVar '{each.name}': its derivative is not discretized, so that it would be a free variable; "
                 "discretize it with pyomo.dae first."
             )
+
+
+def _is_used(expression: Any, model: Any) -> bool:
+    """Whether an active objective or row holds a named Expression."""
+    rows = [each.expr for each in model.component_data_objects(pyo.Objective, active=True, descend_into=True)]
+    for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
+        rows.append(constraint.trace if isinstance(constraint, SemiInfiniteConstraintData) else constraint.expr)
+    stack = [row for row in rows if row is not None]
+    while stack:
+        node = stack.pop()
+        if node.__class__ in native_numeric_types or not node.is_expression_type():
+            continue
+        if getattr(node, "is_named_expression_type", bool)() and node.parent_component() is expression:
+            return True
+        stack.extend(node.args)
+    return False
 
 
 def active_objective(model: Any) -> Any:

@@ -222,10 +222,11 @@ def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
                     value = np.broadcast_to(switch(slots, [middle]), middle.shape)
                 same = (value > 0) == signs[column, left]
                 low, high = np.where(same, middle, low), np.where(same, high, middle)
-            # The neighbours too: an open slot between two strict comparisons begins behind its switch.
-            found += [low, high, np.nextafter(low, -np.inf), np.nextafter(high, np.inf)]
+            found += [low, high]
     places = np.unique(np.concatenate([np.empty(0), *found]))
-    places = places[(places >= domain.lower[0]) & (places <= domain.upper[0])]
     if not len(places) or len(places) * len(rows.columns) > _SWITCH_COEFFICIENTS:
         return domain
+    # The neighbours too: an open slot between two strict comparisons begins behind its switch.
+    places = np.concatenate([places, np.nextafter(places, -np.inf), np.nextafter(places, np.inf)])
+    places = places[(places >= domain.lower[0]) & (places <= domain.upper[0])]
     return replace(domain, marks=(np.unique(np.concatenate([domain.marks[0], places])),))

@@ -694,6 +694,14 @@ def test_a_vector_of_numbers_is_numpys():
     assert xi.sum() == 6
 
 
+@pytest.mark.parametrize("key", [[0, 4], [True, False], "a", 1.0])
+def test_entries_that_a_vector_does_not_have_are_explained(key):
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(3))
+    with pytest.raises(osilp.errors.DeclarationError, match="of an uncertain vector of dimension 3"):
+        m.row = osilp.SemiInfiniteConstraint(BoxSet([(0, 1)] * 3), rule=lambda m, xi: m.x[0] >= np.sum(xi[key]))
+
+
 def test_arrays_of_one_entry_stay_arrays():
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))

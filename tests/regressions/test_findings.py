@@ -104,6 +104,32 @@ def test_points_of_an_index_cannot_depend_on_a_decision():
     assert str(caught.value).endswith("; which points of the index count may depend on data, not on decisions.")
 
 
+def test_integrals_over_points_of_the_users_and_unused_ones_stay():
+    m = base()
+    m.t = ContinuousSet(initialize=np.linspace(0, 1, 101).tolist())
+    m.area = Integral(m.t, wrt=m.t, rule=lambda m, t: t**2 * m.x)
+    m.unused = Integral(m.u, wrt=m.u, rule=lambda m, u: u * m.x)
+    m.del_component(m.o)
+    m.o = pyo.Objective(expr=m.x + m.area)
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u)
+    assert osilp.solve(m).objective == pytest.approx(1.33335)
+    m.b = pyo.Block()
+    m.b.t = ContinuousSet(bounds=(0, 1))
+    m.b.y = pyo.Var()
+    m.b.area = Integral(m.b.t, wrt=m.b.t, rule=lambda b, t: b.y * t)
+    m.b.row = pyo.Constraint(expr=m.b.area >= 1)
+    m.b.deactivate()
+    assert osilp.solve(m).objective == pytest.approx(1.33335)
+
+
+def test_points_of_an_index_may_depend_on_what_is_fixed():
+    m = base()
+    m.f = pyo.Var(initialize=0.5)
+    m.f.fix()
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u**2, where=lambda m, u: u <= m.f)
+    assert osilp.solve(m).objective == pytest.approx(0.25)
+
+
 # -- declarations ------------------------------------------------------------------------------------
 
 
@@ -151,6 +177,22 @@ def test_data_of_many_families_are_all_old_or_all_new():
         "and the rows of now are used. It reads data that has changed, such as a loop's variable: bind it by "
         "rule=lambda m, u, i=i: ..., or use a mutable Param."
     ]
+
+
+def test_switches_of_many_columns_are_seen_as_before():
+    count = 1800
+    places = np.linspace(0.01, 0.98, count) + 1e-4 / 3
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(count), bounds=(0, 2))
+    m.o = pyo.Objective(expr=osilp.dot(np.ones(count), m.x))
+
+    @m.SemiInfiniteConstraint(m.u)
+    def row(m, u):
+        inside = np.where(u >= places, 1.0, 0.0) * np.where(u <= places + 1e-6, 1.0, 0.0)
+        return osilp.dot(inside, m.x) >= inside.sum()
+
+    assert osilp.solve(m).objective == pytest.approx(count)
 
 
 @pytest.mark.parametrize(

@@ -617,15 +617,24 @@ class Vector(_Operators, tuple[Any, ...]):
             # Rules written term by term come here for every term.
             found = tuple.__getitem__(self, key)
         except TypeError:
-            if key is None or isinstance(key, tuple):
-                return self.as_numbers()[key]
-            return Vector(self[k] for k in np.arange(len(self))[key].tolist())
+            return self._take(key)
         except IndexError:
             raise ArrayError(
                 f"its rule asks for entry {key} of an uncertain vector of dimension {len(self)}, whose entries are 0 "
                 f"to {len(self) - 1}; give a set of the dimension that the rule needs."
             ) from None
         return Vector(found) if found.__class__ is tuple else found
+
+    def _take(self, key: Any) -> Any:
+        """Entries by what numpy takes for an index: a mask, a list, None, several of them."""
+        try:
+            places = np.arange(len(self))[key]
+        except IndexError as error:
+            raise ArrayError(
+                f"its rule asks for {key!r} of an uncertain vector of dimension {len(self)} ({error}); give an index "
+                "that numpy takes for an array of that length."
+            ) from None
+        return Vector(self[k] for k in places.tolist()) if np.ndim(places) == 1 else self.as_numbers()[key]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [each.as_numbers() if isinstance(each, Vector) else each for each in inputs]

@@ -179,6 +179,7 @@ def test_data_of_many_families_are_all_old_or_all_new():
     ]
 
 
+@pytest.mark.long
 def test_switches_of_many_columns_are_seen_as_before():
     count = 1800
     places = np.linspace(0.01, 0.98, count) + 1e-4 / 3

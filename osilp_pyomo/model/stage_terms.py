@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,51 @@ class Split:
         ranks = {key: rank for rank, key in enumerate(self.variables) if key in wanted}
         # Constants and functions that are not linear come last.
         return sorted(found, key=lambda entry: ranks.get(id(entry[1]), len(self.variables)))
+
+
+#: What terms of many stages share: the number of their function, the shape of their coefficient, and which occurrence
+#: of the two within a stage they are.
+GroupKey = tuple[int, Any, int]
+
+
+class TermGroups:
+    """Terms that share function and shape: their stages, and their leaves slot by slot."""
+
+    def __init__(self) -> None:
+        self._found: dict[GroupKey, tuple[list[int], list[list[Any]]]] = {}
+
+    def items(self) -> Iterable[tuple[GroupKey, tuple[list[int], list[list[Any]]]]]:
+        """Each group with its stages and leaves."""
+        return self._found.items()
+
+    def add(self, key: GroupKey, stage: int, leaves_: Sequence[Any]) -> None:
+        """Add the term of one stage."""
+        group = self._found.get(key)
+        if group is None:
+            group = self._found[key] = [], [[] for _ in leaves_]
+        group[0].append(stage)
+        for column, leaf in zip(group[1], leaves_, strict=True):
+            column.append(leaf)
+
+    def extend(self, key: GroupKey, stages: Sequence[int], columns: Sequence[Sequence[Any]]) -> None:
+        """Add terms of many stages, their leaves slot by slot."""
+        group = self._found.setdefault(key, ([], [[] for _ in columns]))
+        group[0].extend(stages)
+        for column, found in zip(group[1], columns, strict=True):
+            column.extend(found)
+
+    def sort(self, rank: Callable[[int, int], int]) -> None:
+        """Put groups, and stages within them, into the order in which a sum over stages would have met them.
+
+        ``rank(function, stage)`` says where a function stands within its stage.
+        """
+        for key, (stages, columns) in self._found.items():
+            if stages != sorted(stages):
+                order = sorted(range(len(stages)), key=stages.__getitem__)
+                self._found[key] = [stages[k] for k in order], [[column[k] for k in order] for column in columns]
+        first = {key: stages[0] for key, (stages, _) in self._found.items()}
+        in_order = sorted(self._found, key=lambda key: (first[key], rank(key[0], first[key])))
+        self._found = {key: self._found[key] for key in in_order}
 
 
 class Splitter:

@@ -30,7 +30,7 @@ from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
 from osilp_pyomo.model.stage_locator import StageLocator
-from osilp_pyomo.model.stage_terms import Split, Splitter, curves_of
+from osilp_pyomo.model.stage_terms import Split, Splitter, TermGroups, curves_of
 from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_foreign_components, refuse_odd_domain
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.online.stages.template import (
@@ -210,8 +210,7 @@ class _Reader:
 
     def _terms(self, split: Split, what: str, axes: Mapping[int, int]) -> tuple[Term, ...]:
         """The terms of a row as kernels that serve every stage."""
-        # For each function, shape and occurrence within a stage: the stages, and their leaves slot by slot.
-        groups: dict[Any, tuple[list[int], list[list[Any]]]] = {}
+        groups = TermGroups()
         for stage, entries in sorted(split.by_stage.items()):
             seen: dict[Any, int] = {}
             for coefficient, function in entries:
@@ -219,41 +218,21 @@ class _Reader:
                 shape, slots = self._shape(coefficient, axes, what)
                 key = (number, shape)
                 occurrence = seen[key] = seen.get(key, -1) + 1
-                group = groups.get((*key, occurrence))
-                if group is None:
-                    group = groups[*key, occurrence] = [], [[] for _ in slots]
-                group[0].append(stage)
-                for column, leaf in zip(group[1], slots, strict=True):
-                    column.append(leaf)
+                groups.add((number, shape, occurrence), stage, slots)
+        for block_stages, block in split.blocks:
+            self._group_block(groups, block_stages, block, axes, what)
         if split.blocks:
-            for block_stages, block in split.blocks:
-                self._group_block(groups, block_stages, block, axes, what)
-            groups = self._in_order(groups, split)
+            groups.sort(lambda number, stage: self._rank(number, stage, split))
         return tuple(
             self._term(number, shape, stages, found, what) for (number, shape, _), (stages, found) in groups.items()
         )
 
-    def _in_order(self, groups: dict[Any, Any], split: Split) -> dict[Any, Any]:
-        """Groups in the order in which a sum would have met them: by stages, and within a stage as they are written."""
-        if len(groups) == 1:
-            return groups
-        first = {key: min(stages) for key, (stages, _) in groups.items()}
-        wanted: dict[int, list[Any]] = {}
-        for key in groups:
-            if CONSTANT < key[0] < len(self.decisions):
-                wanted.setdefault(id(self.variables[key[0]][first[key]]), []).append(key)
-        # Decisions stand before constants and other functions.
-        ranks = {key: len(split.variables) for key in groups}
-        for rank, variable in enumerate(split.variables):
-            ranks.update(dict.fromkeys(wanted.get(variable, ()), rank))
-        result = {}
-        for key in sorted(groups, key=lambda key: (first[key], ranks[key])):
-            stages, found = groups[key]
-            order = sorted(range(len(stages)), key=stages.__getitem__) if stages != sorted(stages) else None
-            if order is not None:
-                stages, found = [stages[k] for k in order], [[column[k] for k in order] for column in found]
-            result[key] = stages, found
-        return result
+    def _rank(self, number: int, stage: int, split: Split) -> int:
+        """Where a function of one stage stands in a row as it is written; decisions come before all others."""
+        if not CONSTANT < number < len(self.decisions):
+            return len(split.variables)
+        wanted = id(self.variables[number][stage])
+        return next(rank for rank, variable in enumerate(split.variables) if variable == wanted)
 
     def _shape(self, coefficient: Any, axes: Mapping[int, int], what: str) -> tuple[Any, list[Any]]:
         try:
@@ -264,24 +243,21 @@ class _Reader:
             ) from None
 
     def _group_block(
-        self, groups: dict[Any, Any], stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
+        self, groups: TermGroups, stages: Sequence[int], block: TermBlock, axes: Mapping[int, int], what: str
     ) -> None:
         """Put the terms of a block into groups: one for each decision, read from its arrays."""
-        functions, whole = self.functions, self.places.of_component(block.variables)
+        whole = self.places.of_component(block.variables)
         if whole is not None:
             numbers = np.full(len(stages), self.decisions[whole[0], ()])
         else:
-            numbers = np.array([functions[id(variable)] for variable in block.variables])
-        at = np.array(stages)
+            numbers = np.array([self.functions[id(variable)] for variable in block.variables])
         if not has_one_shape(block.tree):
             for place, number in enumerate(numbers.tolist()):
-                shape, leaves_ = self._shape(block.coefficient(place), axes, what)
-                group = groups.setdefault((number, shape, 0), ([], [[] for _ in leaves_]))
-                group[0].append(stages[place])
-                for column, leaf in zip(group[1], leaves_, strict=True):
-                    column.append(leaf)
+                shape, slots = self._shape(block.coefficient(place), axes, what)
+                groups.add((number, shape, 0), stages[place], slots)
             return
-        shape, leaves_ = self._shape(block.tree, axes, what)
+        at = np.array(stages)
+        shape, slots = self._shape(block.tree, axes, what)
         for number in np.unique(numbers).tolist():
             places = np.flatnonzero(numbers == number)
             places = places[np.argsort(at[places], kind="stable")]
@@ -289,12 +265,9 @@ class _Reader:
                 np.broadcast_to(leaf.values, at.shape)[places].tolist()
                 if leaf.__class__ is ArrayLeaf
                 else [leaf] * len(places)
-                for leaf in leaves_
+                for leaf in slots
             ]
-            group = groups.setdefault((number, shape, 0), ([], [[] for _ in columns]))
-            group[0].extend(at[places].tolist())
-            for column, found in zip(group[1], columns, strict=True):
-                column.extend(found)
+            groups.extend((number, shape, 0), at[places].tolist(), columns)
 
     def _term(self, number: int, shape: Any, stages: Sequence[int], found: Sequence[Sequence[Any]], what: str) -> Term:
         """A term of some stages, from the leaves in each slot of its shape."""

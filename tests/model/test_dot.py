@@ -277,7 +277,10 @@ def test_terms_in_another_order_are_the_same_row():
         return sum((u - m.place[t]) ** 2 * m.x[t] for t in stages) <= 5
 
     m.again = osilp.SemiInfiniteConstraint(m.u, rule=rule)
-    osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    assert [family.name for family in program.template.families] == ["usage", "again"]
+    # The rule was really asked again, and answered in the other order.
+    assert order[0] >= 2
 
 
 # -- everybody reads it ------------------------------------------------------------------------------

@@ -103,6 +103,15 @@ SOLVER = _choice(
     "How the LPs are solved: by what is expected to be faster, by the dual in as many dimensions as there are rows "
     "(for thousands of bounded, continuous columns), or by HiGHS with all columns. They agree to 1e-8.",
 )
+PROOF = Option(
+    "proof",
+    AUTO,
+    '"auto", True or False',
+    "Whether to prove that the rows hold over their whole index: within a budget of boxes, which is about the time of "
+    "the solve; with a budget two hundred times as large; or not at all, so that nothing is certified.",
+    "'auto', True or False",
+    lambda value: value is True or value is False or (isinstance(value, str) and value == AUTO),
+)
 SEED = Option(
     "seed", 0, "int", "Same seed, same numbers.", "a whole number >= 0", lambda value: _is_whole(value, least=0)
 )
@@ -135,6 +144,7 @@ SOLVE = (
         "For models with integer variables: give prices with the integers held at their values.",
     ),
     SOLVER,
+    PROOF,
     Option("load", True, "bool", "Put the values into the model."),
     Option("tee", False, "bool", "Print the iterations."),
     Option("progress", True, "bool", "Show a progress bar on a terminal when it takes more than two seconds."),

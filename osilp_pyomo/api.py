@@ -36,6 +36,7 @@ def solve(
     time_limit: float | None = None,
     fix_integers: bool = False,
     solver: str = AUTO,
+    proof: bool | str = AUTO,
     load: bool = True,
     tee: bool = False,
     progress: bool = True,
@@ -80,7 +81,7 @@ def solve(
     refuse_no_model(model, "solve")
     traced = trace_model(model)
     with IterationReporter(method, tee, progress) as report:
-        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver)
+        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
         placed: Sequence[Any] = ()
         if method == "discretized":
             placed = traced.place_grids(grid)

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from osilp_pyomo._options import Option
+from osilp_pyomo._options import PROOF, Option
 from osilp_pyomo.errors import OptionError, OsilpError
 from osilp_pyomo.online.policies import Policy
 
@@ -22,6 +22,15 @@ def add_option(command: argparse.ArgumentParser, option: Option, note: str = "")
     note = f" {note}" if note else ""
     default = "" if option.default is None else f" (default {option.default})"
     reads = {"int": int, "float": float, "float, optional": float}.get(option.kind, str)
+    if option.name == PROOF.name:
+        command.add_argument(
+            flag,
+            type=_read_proof,
+            default=option.default,
+            metavar="{auto,yes,no}",
+            help=f"{option.sentence} (default {option.default})",
+        )
+        return
     shown = None if option.choices else option.name.rpartition("_")[2].upper()
     command.add_argument(
         flag,
@@ -31,6 +40,13 @@ def add_option(command: argparse.ArgumentParser, option: Option, note: str = "")
         metavar=shown,
         help=option.sentence + note + default,
     )
+
+
+def _read_proof(text: str) -> str | bool:
+    known: dict[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"must be auto, yes or no (got {text!r})")
+    return known[text]
 
 
 def parse_call(text: str, known: Mapping[str, Any], what: str) -> Any:

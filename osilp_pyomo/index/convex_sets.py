@@ -19,6 +19,7 @@ import numpy as np
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
+from osilp_pyomo.index.regions import ConvexRegion, Region
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
@@ -56,6 +57,10 @@ class Body(ABC):
     @abstractmethod
     def lift(self) -> Lift:
         """Its description by linear rows and balls; a set that is not convex has none."""
+
+    def region(self) -> Region | None:
+        """What is known of it over boxes; None where that would need coordinates of its own."""
+        return ConvexRegion.of_lift(self.lift()) if self.convex else None
 
     @abstractmethod
     def __str__(self) -> str: ...

@@ -89,6 +89,15 @@ class CurveStack:
         return any(curve is None for curve in self._curves)
 
     @property
+    def form(self) -> Table | None:
+        """What curves on common knots share: their knots, and how they are read; None where they have none."""
+        return self._form
+
+    def members(self) -> tuple[Any, ...]:
+        """The curves one by one; none where they are held as one array."""
+        return self._curves
+
+    @property
     def array(self) -> FloatArray | None:
         """Values at the common knots, one curve per row; None where the curves have no common knots."""
         return self._values

@@ -12,6 +12,7 @@ from osilp_pyomo._arrays import BoolArray as BoolArray
 from osilp_pyomo._arrays import FloatArray as FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.convex_sets import Body
+from osilp_pyomo.index.regions import Region
 
 Predicate = Callable[[FloatArray], BoolArray]
 
@@ -33,6 +34,8 @@ class Domain:
         measured curves, points the user put into the set.
     body : Body, optional
         The set itself, where it is one of uncertain vectors: ``inside`` then tells its members.
+    region : Region, optional
+        What is known of ``inside`` over boxes; where there is none, a proof has to hold on the whole box.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Domain:
     inside: Predicate | None = None
     marks: tuple[FloatArray, ...] = ()
     body: Body | None = None
+    region: Region | None = None
 
     def __post_init__(self) -> None:
         lower = np.array(self.lower, dtype=float).reshape(-1)
@@ -64,6 +68,7 @@ class Domain:
             )
         if self.body is not None:
             object.__setattr__(self, "inside", self.body.contains)
+            object.__setattr__(self, "region", self.body.region())
             return
         for name, low, high in zip(self.names, lower, upper, strict=True):
             if not low < high:
@@ -77,6 +82,7 @@ class Domain:
         state = dict(self.__dict__)
         if self.inside is not None and self.body is None:
             state["inside"] = LeftBehind(str(self))
+            state["region"] = None
         return state
 
     @classmethod

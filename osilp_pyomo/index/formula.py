@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index import intervals as iv
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.enclosure import Enclosure, Opening
 from osilp_pyomo.index.nodes import AFFINE, NODES, Code, Jet, Traits
 
 _Value = TypeVar("_Value")
@@ -59,6 +61,16 @@ class Formula:
         (result,) = stack
         return result
 
+    @classmethod
+    def sum_of(cls, parts: Sequence[Formula]) -> Formula:
+        """The sum of formulas; its slots are theirs, one after the other."""
+        shape = (("+", len(parts)), *(token for part in parts for token in part.shape))
+        return cls(shape, tuple(literal for part in parts for literal in part.literals))
+
+    def weighted(self) -> Formula:
+        """The formula times the number in one further slot, the last one."""
+        return Formula((("*", 2), *self.shape, "#"), (*self.literals, None))
+
     def source(self, slots: Sequence[Any] | None = None) -> tuple[str, list[str]]:
         """Numpy source, and that of the functions whose sign decides where it has kinks or jumps.
 
@@ -95,6 +107,18 @@ class Formula:
             return Traits(AFFINE, float(text), float(text), float(text))
 
         return self.fold(literal, slots, axes.__getitem__, lambda name, parts: NODES[name].traits(parts))
+
+    def enclose(self, slots: Sequence[Any], axes: Sequence[Enclosure], opening: Opening) -> Any:
+        """What it and its derivatives can be over boxes; ``slots`` are the data of some columns, curves among them.
+
+        A condition gives what is known of it there.
+        """
+        return self.fold(
+            lambda text: Enclosure(iv.exact(float(text))),
+            [Enclosure(iv.exact(slot)) if isinstance(slot, np.ndarray) else slot for slot in slots],
+            axes.__getitem__,
+            lambda name, parts: NODES[name].enclose(parts, opening),
+        )
 
     def degree(self) -> int | None:
         """Degree as a polynomial of the coordinates; None where it is none."""

@@ -17,6 +17,7 @@ from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError, SolverError
 from osilp_pyomo.index.convex_sets import MEMBERSHIP, Body
 from osilp_pyomo.index.extended_form import Ball, Lift, intersection_lift
+from osilp_pyomo.index.regions import ConvexRegion, Region
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 
@@ -242,6 +243,17 @@ class IntersectionBody(LiftedBody):
     def __init__(self, parts: Sequence[Body], what: str = "the intersection of sets") -> None:
         self.parts = tuple(parts)
         super().__init__(intersection_lift([part.lift() for part in self.parts]), what)
+
+    def region(self) -> Region | None:
+        known = [region for region in (part.region() for part in self.parts) if isinstance(region, ConvexRegion)]
+        if not known:
+            return None
+        # Parts that nothing is known of are left out, which makes the region larger.
+        return ConvexRegion(
+            np.concatenate([region.rows for region in known]),
+            np.concatenate([region.limits for region in known]),
+            tuple(ball for region in known for ball in region.balls),
+        )
 
     def contains(self, points: FloatArray) -> BoolArray:
         return np.all([part.contains(points) for part in self.parts], axis=0)

@@ -2,9 +2,9 @@
 
 A formula is a tree in prefix order (:class:`osilp_pyomo.index.formula.Formula`). For each node of such a tree stands
 here: the numpy source of its value; the functions whose sign changes where it has a kink or a jump; its first and
-second derivative; its curvature by the rules of disciplined convex programming (Grant, Boyd and Ye, 2006) with the
-range of its values; its degree. Whoever needs another property of formulas adds a method to :class:`Node`, not another
-reader of trees.
+second derivative; what it and its derivatives can be over boxes; its curvature by the rules of disciplined convex
+programming (Grant, Boyd and Ye, 2006) with the range of its values; its degree. Whoever needs another property of
+formulas adds a method to :class:`Node`, not another reader of trees.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+
+from osilp_pyomo.index import intervals as iv
+from osilp_pyomo.index.curve_enclosure import enclose_curve
+from osilp_pyomo.index.enclosure import Condition, Enclosure, NoEnclosureError, Opening, all_of
+from osilp_pyomo.index.intervals import Interval, Map
 
 AFFINE, CONVEX, CONCAVE, UNKNOWN, DATA = "affine", "convex", "concave", "unknown", "data"
 _FLIPPED = {CONVEX: CONCAVE, CONCAVE: CONVEX}
@@ -121,6 +126,10 @@ class Node(ABC):
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         """Write the code of its value and derivatives."""
 
+    @abstractmethod
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        """Its enclosure over boxes, or what is known there of a condition, from those of its arguments."""
+
     def traits(self, parts: Sequence[Traits]) -> Traits:
         """Curvature and range from those of its arguments."""
         with np.errstate(all="ignore"):
@@ -148,6 +157,9 @@ class _Same(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return arguments[0]
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return parts[0]
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return arguments[0]
 
@@ -163,6 +175,9 @@ class _Sum(Node):
 
     def source(self, arguments: Sequence[str]) -> str:
         return f"({' + '.join(arguments)})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return reduce(operator.add, parts)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         value = code.name(" + ".join(part.value for part in arguments))
@@ -186,6 +201,9 @@ class _Negation(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return f"(-{arguments[0]})"
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return -parts[0]
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         (inner,) = arguments
         first = None if inner.first is None else code.name(f"-{inner.first}")
@@ -206,6 +224,9 @@ class _Product(Node):
 
     def source(self, arguments: Sequence[str]) -> str:
         return f"({arguments[0]} * {arguments[1]})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return parts[0].multiply(parts[1], opening.order)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         a, b = arguments
@@ -238,6 +259,12 @@ class _Quotient(Node):
 
     def source(self, arguments: Sequence[str]) -> str:
         return f"({arguments[0]} / {arguments[1]})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        one, other = parts
+        if other.constant and one.constant:
+            return Enclosure(iv.divide(one.value, other.value))
+        return one.multiply(_raised(other, np.array(-1.0), opening), opening.order)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         a, b = arguments
@@ -303,6 +330,14 @@ class _Power(Node):
         # A float exponent lets numpy take whole numbers to negative powers too.
         return f"({base} ** ({float(whole)!r}))"
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        base, exponent = parts
+        if exponent.constant and iv.is_exact(exponent.value):
+            return _raised(base, exponent.value[0], opening)
+        # a ** b = exp(b log a)
+        logarithm = NODES["log"].enclose([base], opening)
+        return NODES["exp"].enclose([exponent.multiply(logarithm, opening.order)], opening)
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         base, exponent = arguments
         if exponent.first is not None:
@@ -361,6 +396,9 @@ class _Absolute(Node):
     def switches(self, arguments: Sequence[str]) -> list[str]:
         return [arguments[0]]
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return parts[0].absolute(opening)
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         (inner,) = arguments
         negative = NODES["-"].derive(code, [inner])
@@ -391,6 +429,12 @@ class _Extreme(Node):
         before = [self.source(arguments[:k]) for k in range(1, len(arguments))]
         return [f"({one} - {other})" for one, other in zip(before, arguments[1:], strict=True)]
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        if self.kind == CONVEX:
+            return reduce(lambda one, other: one.larger(other, opening), parts)
+        # The smallest is the negative of the largest negative.
+        return -reduce(lambda one, other: one.larger(other, opening), [-part for part in parts])
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         result = arguments[0]
         for other in arguments[1:]:
@@ -407,6 +451,9 @@ class _Extreme(Node):
 class _If(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return f"np.where({', '.join(arguments)})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return parts[1].given(_as_condition(parts[0]), parts[2], opening)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return code.either(arguments[0].value, arguments[1], arguments[2])
@@ -425,6 +472,9 @@ class _Comparison(Node):
 
     def switches(self, arguments: Sequence[str]) -> list[str]:
         return [f"({arguments[0]} - {arguments[1]})"]
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return _compared(self.mark, *parts)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return Jet(code.name(f"{arguments[0].value} {self.mark} {arguments[1].value}"))
@@ -445,6 +495,10 @@ class _Ranged(Node):
         low, middle, high = arguments
         return [f"({low} - {middle})", f"({middle} - {high})"]
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        low, middle, high = parts
+        return all_of([_compared(self.left, low, middle), _compared(self.right, middle, high)])
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return Jet(code.name(self.source([part.value for part in arguments])))
 
@@ -456,6 +510,12 @@ class _Connective(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return "(" + f" {self.mark} ".join(arguments) + ")"
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        conditions = [_as_condition(part) for part in parts]
+        if self.mark == "&":
+            return all_of(conditions)
+        return all_of([each.negated() for each in conditions]).negated()
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return Jet(code.name(f" {self.mark} ".join(f"({part.value})" for part in arguments)))
 
@@ -463,6 +523,9 @@ class _Connective(Node):
 class _Not(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return f"np.logical_not({arguments[0]})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return _as_condition(parts[0]).negated()
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         return Jet(code.name(f"({arguments[0].value}) == False"))
@@ -474,10 +537,56 @@ class _Curve(Node):
     def source(self, arguments: Sequence[str]) -> str:
         return f"{arguments[0]}({', '.join(arguments[1:])})"
 
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        return enclose_curve(parts[0], parts[1:], opening)
+
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         if any(argument.first for argument in arguments):
             raise ValueError("a Profile of the decision has no derivative")
         return Jet(code.name(self.source([argument.value for argument in arguments])))
+
+
+def _raised(base: Enclosure, exponent: Any, opening: Opening) -> Enclosure:
+    """A power with an exponent that is a number for each column."""
+    if exponent.size == 1 and exponent.item() == 2:
+        return base.through(iv.square, lambda a: (2 * a[0], 2 * a[1]), lambda a: iv.exact(2.0), opening.order)
+    if exponent.size == 1 and exponent.item() == 1:
+        return base
+
+    def derived(times: Any, lower: Any) -> Map:
+        def enclose(a: Interval) -> Interval:
+            low, high = iv.power(a, lower)
+            # A whole power has no further derivatives, whatever its base is raised to.
+            return iv.multiply(iv.exact(times), (np.where(times == 0, 0.0, low), np.where(times == 0, 0.0, high)))
+
+        return enclose
+
+    slope = derived(exponent, exponent - 1)
+    bend = derived(exponent * (exponent - 1), exponent - 2)
+    return base.through(lambda a: iv.power(a, exponent), slope, bend, opening.order)
+
+
+def _compared(mark: str, one: Enclosure, other: Enclosure) -> Condition:
+    """What is known of a comparison."""
+    if isinstance(one, Condition) or isinstance(other, Condition):
+        raise NoEnclosureError("a comparison of conditions")
+    gap = one - other
+    low, high = map(np.atleast_2d, gap.value)
+    if mark in ("==", "!="):
+        same, apart = (low == 0) & (high == 0), (low > 0) | (high < 0)
+        equal = Condition(same, apart, (gap, -gap))
+        return equal if mark == "==" else equal.negated()
+    if mark == "<=":
+        return Condition(high <= 0, low > 0, (gap,), (-gap,))
+    return Condition(high < 0, low >= 0, (gap,), (-gap,))
+
+
+def _as_condition(part: Any) -> Condition:
+    """A condition, or a number that stands for one: it holds where the number is not zero."""
+    if isinstance(part, Condition):
+        return part
+    low, high = (np.atleast_2d(end) for end in part.value)
+    return Condition((low > 0) | (high < 0), (low == 0) & (high == 0))
 
 
 # What a monotone function makes of the curvature of its argument.
@@ -509,6 +618,12 @@ class Function(Node):
 
     def source(self, arguments: Sequence[str]) -> str:
         return f"{self._call.format(m='np', a='arc')}({arguments[0]})"
+
+    def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
+        (inner,) = parts
+        if self.name in _STEPS:
+            return inner.stepped(_STEPS[self.name], opening)
+        return inner.through(*_ENCLOSED[self.name], opening.order)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
         (inner,) = arguments
@@ -588,6 +703,99 @@ FUNCTIONS: dict[str, Function] = {
         Function("ceil"),
         Function("floor"),
     )
+}
+
+
+def _rooted(inside: Map) -> Map:
+    """One over the root of something that is not negative."""
+    return lambda a: iv.reciprocal(_ROOT_OF(inside(a)))
+
+
+def _cubed(mapped: Map) -> Map:
+    return lambda a: iv.power(mapped(a), np.array(3.0))
+
+
+def _minus(mapped: Map) -> Map:
+    return lambda a: iv.negative(mapped(a))
+
+
+def _times_itself(factor: float, mapped: Map) -> Map:
+    """A number times the argument times a function of it."""
+    return lambda a: iv.multiply(iv.multiply(iv.exact(factor), a), mapped(a))
+
+
+def _one_minus_square(a: Interval) -> Interval:
+    return iv.subtract(iv.exact(1.0), iv.square(a))
+
+
+def _one_plus_square(a: Interval) -> Interval:
+    return iv.add(iv.exact(1.0), iv.square(a))
+
+
+def _square_minus_one(a: Interval) -> Interval:
+    return iv.subtract(iv.square(a), iv.exact(1.0))
+
+
+def _bent_like(factor: float, value: Map, slope: Map) -> Map:
+    """A number times the value of a function times its slope."""
+    return lambda a: iv.multiply(iv.exact(factor), iv.multiply(value(a), slope(a)))
+
+
+_EXP = iv.not_below(iv.rising(np.exp), 0.0)
+_ROOT_OF = iv.not_below(iv.rising(np.sqrt, 0.0), 0.0)
+_SINH, _TANH = iv.rising(np.sinh), iv.between(iv.rising(np.tanh), -1.0, 1.0)
+_TENTH = iv.exact(1 / np.log(10))
+_TAN_SLOPE: Map = lambda a: _one_plus_square(iv.tangent(a))  # noqa: E731
+_TANH_SLOPE = iv.between(lambda a: _one_minus_square(_TANH(a)), 0.0, 1.0)
+_ASIN_SLOPE, _ASINH_SLOPE = _rooted(_one_minus_square), _rooted(_one_plus_square)
+_ACOSH_SLOPE = _rooted(_square_minus_one)
+_ATAN_SLOPE: Map = lambda a: iv.reciprocal(_one_plus_square(a))  # noqa: E731
+_ATANH_SLOPE: Map = lambda a: iv.reciprocal(_one_minus_square(a))  # noqa: E731
+_LOG_SLOPE: Map = lambda a: iv.reciprocal(a)  # noqa: E731
+
+
+def _per_ten(mapped: Map) -> Map:
+    # One over the logarithm of ten is itself rounded.
+    factor = iv.moved(*_TENTH)
+    return lambda a: iv.multiply(factor, mapped(a))
+
+
+#: Enclosures of each function, its first and its second derivative, from an enclosure of its argument.
+_ENCLOSED: dict[str, tuple[Map, Map, Map]] = {
+    "exp": (_EXP, _EXP, _EXP),
+    "log": (iv.rising(np.log, 0.0), _LOG_SLOPE, _minus(lambda a: iv.square(_LOG_SLOPE(a)))),
+    "log10": (
+        iv.rising(np.log10, 0.0),
+        _per_ten(_LOG_SLOPE),
+        _per_ten(_minus(lambda a: iv.square(_LOG_SLOPE(a)))),
+    ),
+    "sqrt": (
+        _ROOT_OF,
+        lambda a: iv.multiply(iv.exact(0.5), iv.reciprocal(_ROOT_OF(a))),
+        lambda a: iv.multiply(iv.exact(-0.25), _cubed(lambda b: iv.reciprocal(_ROOT_OF(b)))(a)),
+    ),
+    "sin": (iv.sine, iv.cosine, _minus(iv.sine)),
+    "cos": (iv.cosine, _minus(iv.sine), _minus(iv.cosine)),
+    "tan": (iv.tangent, _TAN_SLOPE, _bent_like(2.0, iv.tangent, _TAN_SLOPE)),
+    "asin": (iv.rising(np.arcsin, -1.0, 1.0), _ASIN_SLOPE, _times_itself(1.0, _cubed(_ASIN_SLOPE))),
+    "acos": (
+        lambda a: iv.negative(iv.rising(lambda w: -np.arccos(w), -1.0, 1.0)(a)),
+        _minus(_ASIN_SLOPE),
+        _times_itself(-1.0, _cubed(_ASIN_SLOPE)),
+    ),
+    "atan": (iv.rising(np.arctan), _ATAN_SLOPE, _times_itself(-2.0, lambda a: iv.square(_ATAN_SLOPE(a)))),
+    "sinh": (_SINH, iv.hyperbolic_cosine, _SINH),
+    "cosh": (iv.hyperbolic_cosine, _SINH, iv.hyperbolic_cosine),
+    "tanh": (_TANH, _TANH_SLOPE, _bent_like(-2.0, _TANH, _TANH_SLOPE)),
+    "asinh": (iv.rising(np.arcsinh), _ASINH_SLOPE, _times_itself(-1.0, _cubed(_ASINH_SLOPE))),
+    "acosh": (iv.rising(np.arccosh, 1.0), _ACOSH_SLOPE, _times_itself(-1.0, _cubed(_ACOSH_SLOPE))),
+    "atanh": (iv.rising(np.arctanh, -1.0, 1.0), _ATANH_SLOPE, _times_itself(2.0, lambda a: iv.square(_ATANH_SLOPE(a)))),
+}
+
+#: Functions with steps.
+_STEPS: dict[str, Map] = {
+    "floor": lambda a: (np.floor(a[0]), np.floor(a[1])),
+    "ceil": lambda a: (np.ceil(a[0]), np.ceil(a[1])),
 }
 
 #: Every node by its name in a formula.

@@ -13,12 +13,17 @@ from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.domain import Domain, PointFunction
+from osilp_pyomo.index.sobol import sobol_points
+from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
-from osilp_pyomo.model.formulas import block_values
+from osilp_pyomo.model.formulas import block_values, condition_region
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
+
+# Points at which a traced condition is compared with the user's function.
+_COMPARED = 256
 
 
 class Names(Sequence[str]):
@@ -186,13 +191,32 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
                 if axis is each:
                     found += knots if curve._kind == "linear" else [_from_both_sides(k) for k in knots]
         marks.append(np.unique(np.concatenate([np.empty(0), *found])))
-    return Domain(
-        tuple(owner.index_names()),
-        np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float),
-        np.array([np.inf if high is None else high for _, high in bounds], dtype=float),
-        None if owner.where is None else _Where(data),
-        tuple(marks),
-    )
+    lower = np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float)
+    upper = np.array([np.inf if high is None else high for _, high in bounds], dtype=float)
+    inside = None if owner.where is None else _Where(data)
+    region = None if inside is None else _traced_where(data, inside, lower, upper)
+    predicate = inside if region is None else region.contains
+    return Domain(tuple(owner.index_names()), lower, upper, predicate, tuple(marks), region=region)
+
+
+def _traced_where(
+    data: SemiInfiniteConstraintData, inside: _Where, lower: FloatArray, upper: FloatArray
+) -> FormulaRegion | None:
+    """A condition as a formula of the index; None where it cannot be traced, or says something else at numbers."""
+    owner = data.parent_component()
+    try:
+        answer = owner.where(owner.parent_block(), *owner.arguments(data.index(), owner.placeholders))
+        axes = {id(placeholder): axis for axis, placeholder in enumerate(owner.placeholders)}
+        region = condition_region(answer, axes, f"SemiInfiniteConstraint '{data.name}'")
+    except Exception:  # the user's code, which was written for numbers
+        return None
+    if region is None:
+        return None
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    low = np.where(finite, lower, np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 100, -50.0)))
+    high = np.where(finite, upper, low + 100)
+    points = low + sobol_points(_COMPARED, len(lower)) * (high - low)
+    return region if np.array_equal(region.contains(points), inside(points)) else None
 
 
 def _from_both_sides(places: FloatArray) -> FloatArray:

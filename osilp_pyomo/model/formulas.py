@@ -22,6 +22,7 @@ from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
+from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder, array_leaves, is_expression
 from osilp_pyomo.model.profile import ProfileExpression
@@ -162,7 +163,8 @@ def group_terms(
             if literal is None:
                 slots.append(slot)
                 parameters.append(name)
-        source, switches = Formula(shape, tuple(literals)).source(slots)
+        formula = Formula(shape, tuple(literals))
+        source, switches = formula.source(slots)
         groups.append(
             TermGroup(
                 kernel_of(source),
@@ -171,9 +173,22 @@ def group_terms(
                 tuple(parameters),
                 tuple(dict.fromkeys(entry[1] for entry in found)),
                 tuple(map(kernel_of, switches)),
+                formula,
             )
         )
     return tuple(groups)
+
+
+def condition_region(expression: Any, axes: Mapping[int, int], what: str) -> FormulaRegion | None:
+    """A comparison of functions of the index as a region; None where it is none, or holds variables."""
+    if not hasattr(expression, "is_relational") or not expression.is_expression_type():
+        return None
+    shape, leaves = shape_of(expression, axes)
+    if any(leaf.__class__ not in native_types and leaf.is_variable_type() and not leaf.fixed for leaf in leaves):
+        return None
+    found = [_slot((leaf,), what) for leaf in leaves]
+    formula = Formula(shape, tuple(literal for _, _, literal in found))
+    return FormulaRegion(formula, tuple(slot for slot, _, literal in found if literal is None))
 
 
 def has_one_shape(tree: Any) -> bool:
@@ -215,10 +230,10 @@ def _block_group(
         if literal is None:
             slots.append(slot)
             parameters.append(name)
-    source, switches = Formula(shape, tuple(literals)).source(slots)
-    return TermGroup(
-        kernel_of(source), tuple(slots), columns, tuple(parameters), variables, tuple(map(kernel_of, switches))
-    )
+    formula = Formula(shape, tuple(literals))
+    source, switches = formula.source(slots)
+    kernels = tuple(map(kernel_of, switches))
+    return TermGroup(kernel_of(source), tuple(slots), columns, tuple(parameters), variables, kernels, formula)
 
 
 def array_slot(leaf: Any, count: int, what: str) -> tuple[Any, str | None, str | None]:

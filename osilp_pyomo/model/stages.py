@@ -280,12 +280,14 @@ class _Reader:
             literals.append(literal)
             if slot is not None:
                 slots.append(slot)
-        source, switches = Formula(shape, tuple(literals)).source(self.data.stand_ins(slots))
+        formula = Formula(shape, tuple(literals))
+        source, switches = formula.source(self.data.stand_ins(slots))
         if absent:
             present = np.array([float(stage in here) for stage in range(self.count)])
             source = f"np.where(s[{len(slots)}] != 0, {source}, 0.0)"
             slots.append(self.data.hidden(present, what))
-        return Term(number, kernel_of(source), tuple(slots), tuple(map(kernel_of, switches)))
+            formula = formula.weighted()
+        return Term(number, kernel_of(source), tuple(slots), tuple(map(kernel_of, switches)), formula)
 
     def _function(self, function: Any, stage: int, what: str) -> int:
         """Number of a function of the decision; the same in all stages, apart from data."""

@@ -16,7 +16,8 @@ from osilp_pyomo.offline.conflicts import Clause
 from osilp_pyomo.offline.methods import Point, Solved
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import SemiInfiniteLP
-from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, Answer, FamilyMap, Result
+from osilp_pyomo.offline.proof.certify import FamilyProof
+from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, PROOF, Answer, FamilyMap, Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,15 @@ class Subject:
     """What a result speaks of, in the user's names.
 
     ``routes`` and ``indices`` have an entry for each family; ``place(number, point)`` is what the user calls a point of
-    a family's index; ``variables`` is None where values are not kept in memory.
+    a family's index, ``label`` the same for one in the user's coordinates; ``variables`` is None where values are not
+    kept in memory.
     """
 
     maximize: bool
     routes: Mapping[str, str]
     indices: Mapping[str, tuple[str, ...]]
     place: Callable[[int, FloatArray], Any]
+    label: Callable[[int, FloatArray], Any]
     variables: Iterable[str] | None
     constraints: Iterable[str]
 
@@ -43,6 +46,7 @@ class Subject:
             {family.name: family.route for family in problem.families},
             {family.name: family.user_domain.names for family in problem.families},
             lambda number, point: bounded[number].user_domain.label(bounded[number].user_points(point[None])[0]),
+            lambda number, point: bounded[number].user_domain.label(point),
             problem.core.column_names,
             problem.core.row_names,
         )
@@ -74,7 +78,7 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
         solved.memory,
         seconds,
         dict(subject.routes),
-        None if solved.point is None else _answer(subject, solved.point),
+        None if solved.point is None else _answer(subject, solved.point, solved.proofs),
         dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
         indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
@@ -104,7 +108,23 @@ def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:
     )
 
 
-def _answer(subject: Subject, point: Point) -> Answer:
+def _proof(subject: Subject, proofs: Sequence[FamilyProof]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "how": [each.how for each in proofs],
+            "largest": [each.largest for each in proofs],
+            "boxes": np.array([each.boxes for each in proofs], dtype=np.int64),
+            "seconds": [each.seconds for each in proofs],
+            "open": pd.Series(
+                [None if each.open_at is None else subject.label(k, each.open_at) for k, each in enumerate(proofs)],
+                dtype=object,
+            ),
+        },
+        columns=list(PROOF),
+    ).set_index(pd.Index([each.name for each in proofs], name="family", dtype=object))
+
+
+def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof]) -> Answer:
     looks = point.audit.families
 
     def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
@@ -124,6 +144,10 @@ def _answer(subject: Subject, point: Point) -> Answer:
         series(point.reduced_costs, subject.variables, "variable", "rc"),
         point.repaired,
         point.test_violation,
+        _proof(subject, proofs),
+        len(proofs) == len(looks) and all(each.proved for each in proofs),
+        point.audit.proves_bound,
+        tuple(each.why_not for each in proofs),
     )
 
 

@@ -1,8 +1,9 @@
 """Audit: check an answer by code that did not compute it.
 
 The rows are evaluated on points that no method uses (a Kronecker sequence, and points crowded around
-the worst one known), the dual equations are formed again from the prices, and the gap is the distance
-between the objective and the dual objective that follows from them.
+the worst one known), other ones at each look, the dual equations are formed again from the prices, and the gap is the
+distance between the objective and the dual objective that follows from them. What looks before the last one find may
+be learned from; what the last one finds is reported and nothing else.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _VECTORS = 128
 _FEWEST, _MOST = 2_003, 20_011
 # With very many columns fewer points, so that no more coefficients than this are evaluated (some five seconds).
 _COEFFICIENTS, _FEWEST_OF_ALL = 500_000_000, 101
+# The relative error of one rounding, and products that are added with more digits at most.
+_UNIT, _MOST_EXACT = 2.0**-53, 2_000_000
 # Peaks that the audit of a family reports, and how far they are from each other in widths of the domain.
 _PEAKS, _APART = 8, 0.02
 
@@ -75,8 +78,8 @@ class Audit:
 
     ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
     largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
-    prove up to ``doubt`` (what they miss, times the variables it belongs to), ``gap`` its distance from the
-    objective; nan where there are no prices.
+    prove up to ``doubt`` (what they miss, times the variables it belongs to), ``rounding`` what the sums it is made of
+    may have lost, ``gap`` its distance from the objective; nan where there are no prices.
     """
 
     families: tuple[FamilyAudit, ...]
@@ -85,6 +88,15 @@ class Audit:
     dual_bound: float
     doubt: float
     gap: float
+    rounding: float = 0.0
+
+    @property
+    def proves_bound(self) -> bool:
+        """Whether the prices prove the bound they are said to prove, up to a millionth of it; with integers they don't.
+
+        Without prices the bound is that of HiGHS.
+        """
+        return np.isnan(self.dual_bound) or self.doubt + self.rounding <= 1e-6 * (1 + abs(self.dual_bound))
 
     @property
     def violation(self) -> float:
@@ -112,33 +124,38 @@ class Audit:
         return text
 
 
-def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None) -> FamilyAudit:
+def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None, look: int = 0) -> FamilyAudit:
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are points to evaluate it around."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
-    return audit_at(family, x, audit_points(family.domain, columns, near))
+    return audit_at(family, x, audit_points(family.domain, columns, near, look))
 
 
-def audit_families(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
-    """Evaluate families at points of the audit's own; affine rows over one uncertainty set together."""
+def audit_families(
+    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int = 0
+) -> list[FamilyAudit]:
+    """Evaluate families at points of the audit's own, others at each look; affine rows over one set together."""
     looks: dict[int, FamilyAudit] = {}
     together: dict[int, list[int]] = {}
     for number, family in enumerate(families):
         if isinstance(family.rows, AffineRows) and family.domain.body is not None:
             together.setdefault(id(family.domain.body), []).append(number)
         else:
-            looks[number] = audit_family(family, x, near[number])
+            looks[number] = audit_family(family, x, near[number], look)
     for numbers in together.values():
         chosen = [families[number] for number in numbers]
-        looks.update(zip(numbers, _audit_together(chosen, x, [near[number] for number in numbers]), strict=True))
+        seen = _audit_together(chosen, x, [near[number] for number in numbers], look)
+        looks.update(zip(numbers, seen, strict=True))
     return [looks[number] for number in range(len(families))]
 
 
-def _audit_together(families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray]) -> list[FamilyAudit]:
+def _audit_together(
+    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int
+) -> list[FamilyAudit]:
     """Violation of many families of affine rows over one uncertainty set, as by :func:`audit_at`, in one pass."""
     body = families[0].domain.body
     assert body is not None
-    drawn = body.cloud(_VECTORS, seed=1)
+    drawn = body.cloud(_VECTORS, seed=1 + look)
     own = max(1, max(map(len, near)))
     shape = (len(families), len(drawn) + own)
     points = np.empty((*shape, body.dimension))
@@ -152,6 +169,7 @@ def _audit_together(families: Sequence[Family], x: FloatArray, near: Sequence[Fl
         lower[k], upper[k] = family.rows.limits(points[k])
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
+    limit = np.where(np.isfinite(limit), limit, 0.0)
     median = np.median(limit, axis=1)
     scale = np.where(median > 0, median, 1.0)
     relative = (excess / np.maximum(limit, scale[:, None])).max(axis=1)
@@ -174,9 +192,9 @@ def _audit_together(families: Sequence[Family], x: FloatArray, near: Sequence[Fl
     ]
 
 
-def _vectors(body: Body, near: FloatArray | None) -> FloatArray:
+def _vectors(body: Body, near: FloatArray | None, look: int) -> FloatArray:
     """Vectors of an uncertainty set drawn for the audit alone, and others between them and those given."""
-    drawn = body.cloud(_VECTORS, seed=1)
+    drawn = body.cloud(_VECTORS, seed=1 + look)
     if near is None or not len(near):
         return drawn
     if not body.convex:
@@ -226,10 +244,10 @@ def audit_from_values(
     )
 
 
-def audit_points(domain: Domain, columns: int, near: FloatArray | None) -> FloatArray:
-    """Points of a Kronecker sequence, and points crowded around those given."""
+def audit_points(domain: Domain, columns: int, near: FloatArray | None, look: int = 0) -> FloatArray:
+    """Points of a Kronecker sequence, which goes on from look to look, and points crowded around those given."""
     if domain.body is not None:
-        return _vectors(domain.body, near)
+        return _vectors(domain.body, near, look)
     dimension = domain.dimension
     fewest = int(np.clip(_COEFFICIENTS // max(1, columns), _FEWEST_OF_ALL, _FEWEST))
     count = int(np.clip(_BUDGET // max(1, columns), fewest, _MOST))
@@ -238,10 +256,10 @@ def audit_points(domain: Domain, columns: int, near: FloatArray | None) -> Float
     for _ in range(40):
         ratio = (1 + ratio) ** (1 / (dimension + 1))
     steps = ratio ** -np.arange(1.0, dimension + 1)
-    unit = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
+    unit = (0.5 + np.arange(1 + look * count, 1 + (look + 1) * count)[:, None] * steps) % 1.0
     points = domain.lower + unit * domain.width
     if near is not None and len(near):
-        spread = np.random.default_rng(0).normal(size=(24, dimension)) * 10.0 ** -np.linspace(2, 7, 24)[:, None]
+        spread = np.random.default_rng(look).normal(size=(24, dimension)) * 10.0 ** -np.linspace(2, 7, 24)[:, None]
         crowd = (near[:8, None, :] + spread * domain.width).reshape(-1, dimension)
         points = np.concatenate([points, near, np.clip(crowd, domain.lower, domain.upper)])
     if domain.inside is not None:
@@ -273,8 +291,17 @@ def audit(
     ordinary = problem.core.violation(x)
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
-    infeasibility, bound, doubt = _dual_side(problem, x, atoms, row_duals)
-    return Audit(families, ordinary, infeasibility, bound, doubt, abs(problem.core.value(x) - bound))
+    infeasibility, bound, doubt, rounding = _dual_side(problem, x, atoms, row_duals)
+    gap = abs(problem.core.value(x) - bound)
+    return Audit(families, ordinary, infeasibility, bound, doubt, gap, rounding)
+
+
+def _exact_sums(matrix: FloatArray, weights: FloatArray) -> FloatArray:
+    """``matrix @ weights``, added with more digits than a float has where the machine has such numbers."""
+    used = np.flatnonzero(weights)
+    if matrix.shape[0] * len(used) > _MOST_EXACT:
+        return matrix @ weights
+    return np.asarray((matrix[:, used].astype(np.longdouble) @ weights[used].astype(np.longdouble)), dtype=float)
 
 
 def _dual_side(
@@ -282,34 +309,46 @@ def _dual_side(
     x: FloatArray,
     atoms: Sequence[tuple[FloatArray, FloatArray]],
     row_duals: FloatArray,
-) -> tuple[float, float, float]:
-    """How far prices are from dual feasible, the bound they prove, and how uncertain it is.
+) -> tuple[float, float, float, float]:
+    """How far prices are from dual feasible, the bound they prove, how uncertain it is, and what its sums may lose.
 
     Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
+
+    Any y gives a bound, whoever computed it: a dual that points to no limit is set to zero, and what the equations then
+    miss is a reduced cost, worth its variable's bound on that side (Neumaier and Shcherbina, 2004). Where a
+    variable has none, the bound holds as far as the variable is no larger than here; what that may move it by is
+    the doubt.
     """
     core = problem.core
     sign = 1.0 if core.maximize else -1.0
-    reduced = sign * core.cost - core.matrix.T @ (sign * row_duals)
-    missed = [0.0]
+    missed, rounding = [0.0], 0.0
 
-    def worth(duals: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-        """Value of duals at the limit their sign points to; one that points to no limit is missed."""
+    def safe(duals: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:
+        """Duals that all point to a limit, and their value there."""
+        nonlocal rounding
         limit = np.where(duals > 0, upper, lower)
         open_side = ~np.isfinite(limit)
         missed.append(float(np.abs(duals[open_side]).max(initial=0.0)))
-        return float(duals[~open_side] @ limit[~open_side])
+        kept, limit = np.where(open_side, 0.0, duals), np.where(open_side, 0.0, limit)
+        rounding += _UNIT * float(np.abs(kept) @ np.abs(limit))
+        return kept, float(_exact_sums(limit[None], kept)[0])
 
-    bound = sign * core.offset + worth(sign * row_duals, core.row_lower, core.row_upper)
+    ordinary, value = safe(sign * row_duals, core.row_lower, core.row_upper)
+    bound = sign * core.offset + value
+    reduced = sign * core.cost - core.matrix.T @ ordinary
+    size = np.abs(core.matrix).T @ np.abs(ordinary)
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if not len(points):
             continue
+        kept, value = safe(sign * masses, *family.limits(points))
+        bound += value
         for columns, at, block in family.blocks(points):
             # A column can stand in a block once only, so this adds to each entry once.
-            reduced[columns] -= block @ (sign * masses[at])
-        bound += worth(sign * masses, *family.limits(points))
-    bound += worth(reduced, core.column_lower, core.column_upper)
+            reduced[columns] -= _exact_sums(block, kept[at])
+            size[columns] += np.abs(reduced[columns])
+    kept, value = safe(reduced, core.column_lower, core.column_upper)
+    bound += value
     # A reduced cost that should be zero moves the bound by itself times the variable at the optimum.
-    open_side = ~np.isfinite(np.where(reduced > 0, core.column_upper, core.column_lower))
-    doubt = float(np.abs(reduced[open_side]) @ np.abs(x[open_side]))
-    return max(missed), sign * bound, doubt
+    doubt = float(np.abs(reduced - kept) @ np.abs(x))
+    return max(missed), sign * bound, doubt, rounding + _UNIT * float(size @ np.abs(x))

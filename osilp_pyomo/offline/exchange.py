@@ -57,8 +57,8 @@ class ExchangeOptions:
     """When to stop.
 
     ``tolerance`` is the violation that counts as none, relative to the size of the row's terms. A row that was slack
-    more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved, and
-    ``keep_tiny`` keeps coefficients that HiGHS takes for rounding.
+    more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved,
+    ``keep_tiny`` keeps coefficients that HiGHS takes for rounding, and ``proof`` says whether answers are proved.
     """
 
     tolerance: float = 1e-9
@@ -68,6 +68,7 @@ class ExchangeOptions:
     patience: float = 6
     solver: str = AUTO
     keep_tiny: bool = False
+    proof: bool | str = AUTO
 
     def remaining_since(self, started: float) -> ExchangeOptions:
         """Options for auxiliary solves: no progress reports, and the time limit that remains (possibly negative)."""
@@ -183,6 +184,13 @@ class Exchange:
         """Ask for less violation in the next run; False where rounding forbids it."""
         self._tolerance *= factor
         return self._tolerance > 1e-15
+
+    def run_on(self, outcome: ExchangeOutcome) -> ExchangeOutcome:
+        """Exchange further after an outcome, with rows or points that are new; where that gives no answer, keep it."""
+        again = self.run()
+        if again.x is None and again.status in ("time_limit", "iteration_limit"):
+            return replace(outcome, status=again.status)
+        return again
 
     def run(self, iterations: int | None = None) -> ExchangeOutcome:
         """Exchange until nothing is violated, or a limit is met (by default that of the options)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.projection import project, solve_projected
+from osilp_pyomo.offline.proof.certify import ENOUGH, FamilyProof, ProofOptions, prove_families
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.search.clusters import join_close
 from osilp_pyomo.offline.search.local import polish
@@ -38,6 +40,8 @@ _ROUNDING = 1e-14
 _PATIENCE = 45
 # How often exchange may go on after its audit found a miss or its bracket was too wide.
 _AUDIT_ROUNDS = 4
+# How often exchange may go on after its proof found a violation.
+_PROOF_ROUNDS = 12
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
 # How a problem ends that has no answer.
@@ -68,7 +72,7 @@ class Solved:
 
     ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
     coefficients that are tiny beside others of their row; ``complaint`` is what is wrong with an answer that is less
-    accurate than it should be.
+    accurate than it should be; ``proofs`` say for each family how surely its rows hold.
     """
 
     status: str
@@ -82,6 +86,7 @@ class Solved:
     conflict: Conflict = NO_CONFLICT
     dropped: bool = False
     complaint: str | None = None
+    proofs: tuple[FamilyProof, ...] = ()
 
 
 def solve_by(
@@ -111,19 +116,40 @@ def solve_by(
 
 
 def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
-    """Exact over the continuum; goes on where the audit finds a violation that the search had missed."""
+    """Exact over the continuum; goes on where the audit or the proof finds a violation that the search had missed."""
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
     outcome, settled = _run(exchange, bounded, options)
-    checked = _audit_outcome(bounded, searches, outcome)
+    looks = count()
+    outcome = _follow_audit(exchange, outcome, settled, options, looks)
+    proofs = _prove(exchange, outcome, options)
+    for _ in range(_PROOF_ROUNDS):
+        if outcome.status != "optimal" or settled or not _learn(exchange, proofs):
+            break
+        outcome = _follow_audit(exchange, exchange.run_on(outcome), settled, options, looks)
+        proofs = _prove(exchange, outcome, options)
+    if fix_integers:
+        outcome = exchange.with_prices(outcome)
+    checked = _audit_outcome(bounded, searches, outcome, next(looks), closely=True)
+    bound = _safe_bound(problem, outcome.bound, checked)
+    return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
+
+
+def _follow_audit(
+    exchange: Exchange, outcome: ExchangeOutcome, settled: bool, options: ExchangeOptions, looks: Iterator[int]
+) -> ExchangeOutcome:
+    """Go on where an audit finds a violation that the search had missed, or the bracket is too wide."""
     for _ in range(_AUDIT_ROUNDS):
         # What was settled by other rows than the exchange holds cannot be made better by more of those.
-        if outcome.status != "optimal" or checked is None or settled:
+        if outcome.status != "optimal" or settled:
+            break
+        checked = _audit_outcome(exchange.problem, exchange.searches, outcome, next(looks))
+        if checked is None:
             break
         missed = False
-        for search, found in zip(searches, outcome.found, strict=True):
+        for search, found in zip(exchange.searches, outcome.found, strict=True):
             for member, number in enumerate(search.numbers):
                 seen = checked.families[number]
                 if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
@@ -133,13 +159,34 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         loose = not outcome.repaired and max((found.relative for found in outcome.found), default=0.0) > _ROUNDING
         if not missed and not ((wide or loose) and exchange.tighten(0.01)):
             break
-        outcome = exchange.run()
-        checked = _audit_outcome(bounded, searches, outcome)
-    if fix_integers:
-        outcome = exchange.with_prices(outcome)
-        checked = _audit_outcome(bounded, searches, outcome)
-    bound = _safe_bound(problem, outcome.bound, checked)
-    return _solved(exchange, outcome, bound, families, checked, _exchange_price)
+        outcome = exchange.run_on(outcome)
+    return outcome
+
+
+def _prove(exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions) -> tuple[FamilyProof, ...]:
+    """What is proved of each family's rows at an answer; nothing where there is none."""
+    if outcome.x is None:
+        return ()
+    if outcome.status not in ("optimal", "inaccurate"):
+        why = "it was stopped before its rows could hold"
+        return tuple(FamilyProof(family.name, "search", reason=why) for family in exchange.problem.families)
+    left = exchange.remaining().time_limit
+    until = np.inf if left is None else time.monotonic() + left
+    wanted = ProofOptions(options.proof, until)
+    return prove_families(exchange.problem.families, exchange.searches, outcome.found, outcome.x, wanted)
+
+
+def _learn(exchange: Exchange, proofs: Sequence[FamilyProof]) -> bool:
+    """Add rows where a proof found them violated; whether there were any new ones."""
+    new = 0
+    for search in exchange.searches:
+        for member, number in enumerate(search.numbers.tolist()):
+            points = proofs[number].violated if proofs else None
+            if points is not None:
+                points = exchange.problem.families[number].own_points(points)
+                search.learn(member, points)
+                new += exchange.add_points(number, points)
+    return new > 0
 
 
 def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[ExchangeOutcome, bool]:
@@ -192,7 +239,8 @@ def by_grid(
     if outcome.x is not None:
         seen = [placed.points for placed in grids]
         checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
-    return _solved(exchange, outcome, outcome.bound, problem.families, checked, _grid_price)
+    solved = _solved(exchange, outcome, outcome.bound, problem.families, checked, _grid_price)
+    return replace(solved, proofs=_prove_between(problem, solved, exchange.remaining()))
 
 
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
@@ -236,7 +284,8 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     checked = audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
     point = Point(x, checked, prices, core_duals, reduced)
     rows = len(finite.lp.row_lower) - split
-    return Solved(solution.status, problem.core.value(x), solution.bound, point, rows, size)
+    proofs = prove_families(problem.families, searches, found, x, ProofOptions(options.proof))
+    return Solved(solution.status, problem.core.value(x), solution.bound, point, rows, size, proofs=proofs)
 
 
 def by_projection(
@@ -246,6 +295,7 @@ def by_projection(
     fix_integers: bool = False,
 ) -> Solved:
     """The LP on test functions, Phi'A x <= Phi'b: a bound."""
+    started = time.monotonic()
     rows = project(problem, functionals)
     found = solve_projected(
         problem,
@@ -256,13 +306,13 @@ def by_projection(
         keep_tiny=options.keep_tiny,
     )
     solution, priced = found.solution, found.priced
-    count = sum(len(part.lower) for part in rows)
+    held = sum(len(part.lower) for part in rows)
     if solution.x is None:
         return Solved(
             solution.status,
             solution.objective,
             solution.bound,
-            rows=count,
+            rows=held,
             memory=found.memory,
             conflict=found.conflict,
             dropped=found.dropped,
@@ -281,7 +331,23 @@ def by_projection(
     enforced = max((relative for _, relative in violations), default=0.0) <= _ENFORCED
     point = Point(solution.x, checked, prices, core_duals, priced.reduced_costs, False, test_violation)
     status = solution.status if enforced or solution.status != "optimal" else "inaccurate"
-    return Solved(status, problem.core.value(solution.x), solution.bound, point, count, found.memory)
+    solved = Solved(status, problem.core.value(solution.x), solution.bound, point, held, found.memory)
+    return replace(solved, proofs=_prove_between(problem, solved, options.remaining_since(started)))
+
+
+def _prove_between(problem: SemiInfiniteLP, solved: Solved, options: ExchangeOptions) -> tuple[FamilyProof, ...]:
+    """What is proved of an answer whose rows hold on a grid or on test functions, where no violation was seen."""
+    point = solved.point
+    if point is None or point.x is None:
+        return ()
+    if any(seen.scaled > ENOUGH for seen in point.audit.families) or options.proof is False:
+        reason = "its rows hold at the points of a grid, or on test functions, only"
+        return tuple(FamilyProof(family.name, "grid", reason=reason) for family in problem.families)
+    families = tuple(compactify(family) for family in problem.families)
+    searches = searches_for(families)
+    until = np.inf if options.time_limit is None else time.monotonic() + max(0.0, options.time_limit)
+    found = [search.worst(point.x) for search in searches]
+    return prove_families(families, searches, found, point.x, ProofOptions(options.proof, until))
 
 
 def _solved(
@@ -298,14 +364,14 @@ def _solved(
         if outcome.duals is not None:
             prices = tuple(map(price_of, families, outcome.points, outcome.duals))
         point = Point(outcome.x, checked, prices, outcome.core_duals, outcome.reduced_costs, outcome.repaired)
-    count = sum(map(len, outcome.points))
+    rows = sum(map(len, outcome.points))
     conflict = exchange.conflict() if outcome.status == "infeasible" else NO_CONFLICT
     return Solved(
         outcome.status,
         outcome.objective,
         bound,
         point,
-        count,
+        rows,
         outcome.memory,
         outcome.log,
         outcome.separation,
@@ -341,10 +407,23 @@ def _atoms(outcome: ExchangeOutcome) -> list[tuple[FloatArray, FloatArray]] | No
     return None if outcome.duals is None else list(zip(outcome.points, outcome.duals, strict=True))
 
 
-def _audit_outcome(problem: SemiInfiniteLP, searches: Sequence[Search], outcome: ExchangeOutcome) -> Audit | None:
+def _audit_outcome(
+    problem: SemiInfiniteLP,
+    searches: Sequence[Search],
+    outcome: ExchangeOutcome,
+    look: int,
+    closely: bool = False,
+) -> Audit | None:
+    """Audit an outcome; ``closely`` also by a local search from the highest points that the audit saw."""
     if outcome.x is None:
         return None
-    looks = audit_families(problem.families, outcome.x, _near(searches, outcome.found, len(problem.families)))
+    near = _near(searches, outcome.found, len(problem.families))
+    looks = audit_families(problem.families, outcome.x, near, look)
+    if closely:
+        looks = [
+            seen if family.domain.body is not None else _climbed(family, outcome.x, seen)
+            for family, seen in zip(problem.families, looks, strict=True)
+        ]
     return audit(_integers_fixed(problem, outcome.x), outcome.x, looks, _atoms(outcome), outcome.core_duals)
 
 
@@ -395,6 +474,11 @@ def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> Fa
     seen = audit_family(family, x, near)
     if family.domain.body is not None:
         return seen.merge(audit_at(family, x, searches_for([family])[0].worst(x).points))
+    return _climbed(family, x, seen)
+
+
+def _climbed(family: Family, x: FloatArray, seen: FamilyAudit) -> FamilyAudit:
+    """An audit, and a local search from its highest points."""
     starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),

@@ -145,10 +145,16 @@ class CompactFamily(Family):
     """A family over the box that stands for one over an unbounded domain."""
 
     compact: Compactification | None = None
+    declared: Family | None = None
 
     def user_points(self, points: FloatArray) -> FloatArray:
         assert self.compact is not None
         return self.compact.outward(points)
+
+    def own_points(self, points: FloatArray) -> FloatArray:
+        assert self.compact is not None
+        inward = [self.compact.inward(points[:, axis], axis) for axis in range(points.shape[1])]
+        return np.clip(np.stack(inward, axis=1), self.domain.lower, self.domain.upper)
 
     def user_masses(self, points: FloatArray, masses: FloatArray) -> FloatArray:
         assert isinstance(self.rows, _NormalisedRows)
@@ -182,6 +188,13 @@ def _powers(family: Family) -> int:
     return 0
 
 
+def reach(family: Family) -> float:
+    """How far out an index without an end is looked at: as far as the numbers of the rows can be computed."""
+    if family.domain.bounded:
+        return np.inf
+    return float(Compactification(family.domain).scale.max() / _END * 10.0 ** _powers(family))
+
+
 def compactify(family: Family) -> Family:
     """The family itself where its domain is bounded, else one over a box that stands for it."""
     if family.domain.bounded:
@@ -194,6 +207,7 @@ def compactify(family: Family) -> Family:
         family.column_names,
         family.route,
         compact=compact,
+        declared=family,
     )
 
 

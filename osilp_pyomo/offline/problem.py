@@ -56,6 +56,10 @@ class Family:
         """Points of ``domain`` in the user's coordinates."""
         return points
 
+    def own_points(self, points: FloatArray) -> FloatArray:
+        """Points in the user's coordinates as points of ``domain``."""
+        return points
+
     def user_masses(self, points: FloatArray, masses: FloatArray) -> FloatArray:
         """Duals of the rows at points of ``domain`` as duals of the user's rows."""
         return masses

@@ -18,6 +18,8 @@ _HOW = {
     "enumeration": "by trying every scenario",
     "concave rows": "by a climb, for the row is concave in the vector",
 }
+# What to do where prices do not prove a bound.
+_UNPROVED_BOUND = "give the variables bounds, or measure them in units nearer to each other"
 # What a status without values means.
 _WITHOUT_ANSWER = {
     "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
@@ -58,6 +60,7 @@ def text_of(result: Any) -> str:
         lines.extend(f"  price      {price!r}" for price in _shown(by_total))
         lines += _others(by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total))
     lines += _separation_lines(result)
+    lines += _proof_lines(result)
     lines.append(f"  audit      {result.audit}")
     lines.append(f"  size       {result.rows} semi-infinite rows held at the end, {_bytes(result.memory)}")
     restarts = int(result.log["restarts"].iloc[-1]) if "restarts" in result.log else 0
@@ -84,7 +87,7 @@ def _bound_line(result: Any) -> str:
     low, high = result.bracket
     how = "feasible values, moved there a little" if result.answer.repaired else "feasible values"
     if not result.certified:
-        how = "not certified, for no point with room in every row is known"
+        how = "not certified" if result.feasible else "no feasible values"
     return f"  bracket    [{low:.10g}, {high:.10g}], gap {result.gap:.2g}; {how}"
 
 
@@ -154,16 +157,50 @@ def _separation_lines(result: Any) -> list[str]:
     for way in result.separation.values():
         ways[way] = ways.get(way, 0) + 1
     if set(ways) == {"search"}:
-        return ["  search     worst rows were looked for; a peak much narrower than the scan's steps can escape"]
+        return []
     lines = [
         f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
         f"{len(result.separation)} families"
         for way, count in ways.items()
         if way != "search"
     ]
-    if "search" in ways:
-        lines.append(f"  search     {ways['search']} families were scanned: not certified beyond what a scan sees")
     return lines
+
+
+def _proof_lines(result: Any) -> list[str]:
+    """What is proved of the rows, and what to do about the rest."""
+    proof, answer = result.proof, result.answer
+    if not len(proof):
+        return []
+    enclosed = proof[proof["how"] == "enclosure"]
+    lines = []
+    if answer.proved:
+        took = f" ({int(enclosed['boxes'].sum()):,} boxes, {enclosed['seconds'].sum():.2g} s)" if len(enclosed) else ""
+        largest = float(proof["largest"].max())
+        kept = "no row is violated anywhere" if largest <= 0 else f"no row is violated by more than {largest:.2g}"
+        lines.append(f"  proof      {kept} on the whole index{took}")
+        if not answer.bound_proved:
+            lines.append(f"             the bound is not proved: {_UNPROVED_BOUND}")
+        return lines
+    told = zip(proof[["how", "largest", "open"]].itertuples(name=None), answer.reasons, strict=True)
+    open_ones = [(*line, why) for line, why in told if why]
+    for name, how, largest, place, why in open_ones[:_MOST_NAMED]:
+        lines.append(f"  proof      none for '{name}': {_why_open(result, name, how, largest, place, why)}")
+    if len(open_ones) > _MOST_NAMED:
+        lines.append(f"             and none for {len(open_ones) - _MOST_NAMED} other families; see result.proof")
+    return lines
+
+
+def _why_open(result: Any, name: str, how: str, largest: float, place: Any, why: str) -> str:
+    if how == "grid":
+        return why
+    if how == "search":
+        return f"{why}; a peak much narrower than the scan's steps can escape"
+    if place is None:
+        return why
+    where = _place(result, name, place)
+    limit = f"at most {largest:.2g} can be missed" if np.isfinite(largest) else "its enclosure there is infinite"
+    return f"{why} near {where}, where {limit}; proof=True goes on"
 
 
 def _bytes(count: int) -> str:

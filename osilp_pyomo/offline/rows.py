@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.enclosure import Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
@@ -51,6 +53,8 @@ class TermGroup:
         Names of the variable components among the columns.
     switches : tuple of callables
         Functions, called like the kernel, at whose zeros it has a kink or jumps.
+    formula : Formula, optional
+        What the kernel computes, for what is to be known of it over whole boxes.
     """
 
     kernel: Kernel
@@ -59,6 +63,7 @@ class TermGroup:
     parameters: tuple[str | None, ...] = ()
     variables: tuple[str, ...] = ()
     switches: tuple[Kernel, ...] = ()
+    formula: Formula | None = None
 
     def block(self, part: slice, points: FloatArray) -> FloatArray:
         """Coefficients of some columns at some points, an array (c, m)."""
@@ -69,6 +74,16 @@ class TermGroup:
             values = np.asarray(self.kernel(slots, coordinates), dtype=float)
         # What is not a finite number is looked for, and named, by whoever asked for the block.
         return values if values.shape == (size, len(points)) else np.broadcast_to(values, (size, len(points)))
+
+    def enclose(self, part: slice, axes: Sequence[Enclosure], opening: Opening) -> Enclosure:
+        """What coefficients of some columns can be over boxes, arrays that broadcast to (c, boxes)."""
+        if self.formula is None:
+            raise NoEnclosureError("its formula is not known")
+        slots = [slot[part][:, None] if isinstance(slot, np.ndarray) else slot[part] for slot in self.slots]
+        found = self.formula.enclose(slots, axes, opening)
+        if not isinstance(found, Enclosure):
+            raise NoEnclosureError("a condition stands where a number is expected")
+        return found
 
     def take(self, places: IntArray) -> TermGroup:
         """Some of the columns."""

@@ -56,7 +56,7 @@ def test_options_given_early_or_late():
         solver.solve(m, gird=3)
     assert str(error.value) == (
         "SolverFactory('osilp').solve: there is no option 'gird'; the options are method, grid, basis, tolerance, "
-        "iteration_limit, time_limit, fix_integers, solver, load_solutions, tee, progress."
+        "iteration_limit, time_limit, fix_integers, solver, proof, load_solutions, tee, progress."
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.assemble import Subject
 from osilp_pyomo.offline.prepare import with_switch_points
@@ -85,7 +86,9 @@ def _family(
     for term in family.terms:
         if term.function == CONSTANT:
             group = term.group(arrivals, np.zeros(len(arrivals), dtype=np.int64))
-            moved.append(replace(group, kernel=_Weighted(group.kernel), slots=(*group.slots, -counts)))
+            formula = None if group.formula is None else group.formula.weighted()
+            slots = (*group.slots, -counts)
+            moved.append(replace(group, kernel=_Weighted(group.kernel), slots=slots, formula=formula))
     limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
     rows = TracedRows(_merged(groups), *limits)
     return as_affine(Family(family.name, with_switch_points(family.domain, rows), rows, names))
@@ -111,7 +114,9 @@ def _merged(groups: list[TermGroup]) -> list[TermGroup]:
             for switch in group.switches
         )
         parameters = tuple(name for group in same for name in group.parameters)
-        result.append(TermGroup(kernel, slots, same[0].columns, parameters, same[0].variables, switches))
+        known = [group.formula for group in same if group.formula is not None]
+        formula = Formula.sum_of(known) if len(known) == len(same) else None
+        result.append(TermGroup(kernel, slots, same[0].columns, parameters, same[0].variables, switches, formula))
     return result
 
 
@@ -183,6 +188,7 @@ def stage_subject(template: StageTemplate, variables: Iterable[str] | None = Non
         template.maximize,
         {family.name: "traced" for family in template.families},
         template.indices,
+        lambda number, point: template.families[number].domain.label(point),
         lambda number, point: template.families[number].domain.label(point),
         variables,
         dict.fromkeys(row.name for row in template.rows),

@@ -192,6 +192,7 @@ class Term:
     kernel: Kernel
     slots: tuple[int | CurveStack, ...]
     switches: tuple[Kernel, ...] = ()
+    formula: Formula | None = None
 
     def values(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
         """Its coefficient a for each arrival, something that broadcasts to (B, m)."""
@@ -204,7 +205,7 @@ class Term:
         slots = tuple(
             arrivals.values[slot] if isinstance(slot, int) else slot.repeated(len(arrivals)) for slot in self.slots
         )
-        return TermGroup(self.kernel, slots, columns, parameters, variables, self.switches)
+        return TermGroup(self.kernel, slots, columns, parameters, variables, self.switches, self.formula)
 
 
 @dataclass(frozen=True, eq=False)

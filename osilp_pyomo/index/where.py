@@ -1,0 +1,36 @@
+"""The condition that restricts an index, as a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo.index.enclosure import Condition, Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.formula import Formula, kernel_of
+from osilp_pyomo.index.regions import Region
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaRegion(Region):
+    """Where a formula is true."""
+
+    formula: Formula
+    slots: tuple[Any, ...]
+
+    def enclose(self, axes: Sequence[Enclosure], opening: Opening) -> Condition:
+        found = self.formula.enclose([slot[:, None] for slot in self.slots], axes, opening)
+        if not isinstance(found, Condition):
+            raise NoEnclosureError("where= is a number, not a comparison")
+        return found
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Tell which of the points (m, d) belong to it."""
+        source, _ = self.formula.source(self.slots)
+        slots = [slot[:, None] for slot in self.slots]
+        with np.errstate(all="ignore"):
+            values = kernel_of(source)(slots, [points[None, :, axis] for axis in range(points.shape[1])])
+        return np.array(np.broadcast_to(values, (1, len(points)))[0], dtype=bool)

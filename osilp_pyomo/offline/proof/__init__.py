@@ -1,0 +1,1 @@
+"""Proofs that rows hold over their whole index: enclosures, bounds on boxes, branch and bound, sorted sweeps."""

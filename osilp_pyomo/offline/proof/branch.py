@@ -1,0 +1,510 @@
+"""Branch and bound over the index: prove that a function is nowhere above a tolerance, or find where it is.
+
+All boxes of one size are looked at together. Where the function is found above the tolerance, its maximum is looked for
+instead, to the same accuracy. A box is done with where an upper bound of the function on it is at most the tolerance;
+where the function rises towards a neighbour, to whom it is left; where the row's condition fails all over it. What
+remains is cut in two: along the axis that matters most, or, where a condition of the row both holds and fails in the
+box, into a copy that looks at the one side and a copy that looks at the other. On such a side the condition's own
+functions s are at most zero, so that ``h - mu s`` is a bound of h for every mu >= 0; mu is chosen so that its slope
+vanishes, and so is the slope with which a kink is opened.
+
+(Branch and bound with interval bounds is Moore's and Skelboe's; the multipliers are those of Lagrange's bound. Nothing
+here is relaxed or sampled: a box is dropped only by a bound that holds on all of it.)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo.index.enclosure import FAILS, HOLDS, OPEN, Condition, Enclosure, Key, Opening
+from osilp_pyomo.offline.proof.bounds import mean_value_bound, second_order_bound
+from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow, Expansion, expansion_of
+
+# Boxes along each axis to begin with, by dimension.
+_FIRST = {1: 32, 2: 8, 3: 4}
+_FIRST_OTHER = 2
+# Cuts at knots and switch points along an axis at most, in one dimension and in more.
+_CUTS, _CUTS_BOX = 4096, 8
+# A side that is longer than this stands for one without an end.
+_FAR = 1e8
+# Sweeps over the slopes of kinks and the multipliers of conditions.
+_SWEEPS = 12
+# Kinks that are opened with a slope of their own.
+_TILTED = 6
+# Conditions undecided in a box that are taken at once; with more of them the box is cut first.
+_TAKEN_AT_ONCE = 2
+# A box is so small, relative to the domain, that its conditions are taken however many there are.
+_SMALL = 1e-3
+# Places of a violation that are told.
+_TOLD = 64
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a proof may take: boxes times columns at most, and until when by the clock."""
+
+    work: float = np.inf
+    until: float = np.inf
+
+    def spent(self, work: float) -> bool:
+        """Whether there is nothing left."""
+        return work >= self.work or time.monotonic() >= self.until
+
+
+@dataclass
+class Outcome:
+    """How a proof ended.
+
+    ``largest`` is above every value of the function, ``relative`` the same by its size; ``boxes`` were looked at;
+    ``violated`` (k, d) are points above the tolerance, the highest first; ``open_low`` and ``open_high`` (d, n) are
+    boxes that were not decided.
+    """
+
+    largest: float = -np.inf
+    relative: float = -np.inf
+    boxes: int = 0
+    work: float = 0.0
+    violated: FloatArray | None = None
+    open_low: FloatArray | None = None
+    open_high: FloatArray | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether every box was decided."""
+        return self.violated is None and self.open_low is None
+
+
+@dataclass
+class _Boxes:
+    """Boxes with the side of each condition that they look at, and a bound of the function there, if any is known."""
+
+    low: FloatArray
+    high: FloatArray
+    taken: IntArray
+    bound: FloatArray
+
+    @property
+    def count(self) -> int:
+        return self.low.shape[1]
+
+    def pick(self, kept: BoolArray | IntArray | slice) -> _Boxes:
+        return _Boxes(self.low[:, kept], self.high[:, kept], self.taken[:, kept], self.bound[kept])
+
+    @staticmethod
+    def join(parts: Sequence[_Boxes]) -> _Boxes:
+        rows = max(len(part.taken) for part in parts)
+        taken = [np.pad(part.taken, ((0, rows - len(part.taken)), (0, 0))) for part in parts]
+        return _Boxes(
+            np.concatenate([part.low for part in parts], axis=1),
+            np.concatenate([part.high for part in parts], axis=1),
+            np.concatenate(taken, axis=1),
+            np.concatenate([part.bound for part in parts]),
+        )
+
+
+@dataclass
+class _Look:
+    """What one look at boxes left of them: those open, and what matters for cutting them."""
+
+    boxes: _Boxes
+    matter: FloatArray
+    undecided: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
+
+
+def first_boxes(low: FloatArray, high: FloatArray, cuts: Sequence[FloatArray]) -> _Boxes:
+    """Boxes that cover the domain, cut at places where the function may change, and its ends by themselves."""
+    dimension = len(low)
+    count = _FIRST.get(dimension, _FIRST_OTHER)
+    edges = []
+    for axis in range(dimension):
+        places = cuts[axis][(cuts[axis] > low[axis]) & (cuts[axis] < high[axis])]
+        most = _CUTS if dimension == 1 else _CUTS_BOX
+        if len(places) > most:
+            places = places[np.unique(np.linspace(0, len(places) - 1, most).astype(int))]
+        even = np.linspace(low[axis], high[axis], count + 1)
+        if high[axis] - low[axis] > _FAR:
+            even = _powers(low[axis], high[axis])
+        edges.append(np.unique(np.concatenate([[low[axis], high[axis]], even, places])))
+    # A step ends before its last knot: the ends of the domain are boxes of their own.
+    lows = [edge if len(places) else edge[:-1] for edge, places in zip(edges, cuts, strict=True)]
+    highs = [
+        np.append(edge[1:], edge[-1]) if len(places) else edge[1:] for edge, places in zip(edges, cuts, strict=True)
+    ]
+    boxes_low = np.array(np.meshgrid(*lows, indexing="ij")).reshape(dimension, -1)
+    boxes_high = np.array(np.meshgrid(*highs, indexing="ij")).reshape(dimension, -1)
+    count = boxes_low.shape[1]
+    return _Boxes(boxes_low, boxes_high, np.zeros((0, count), dtype=np.int8), np.full(count, np.inf))
+
+
+def _powers(low: float, high: float) -> FloatArray:
+    """Edges along a side that is very long: powers of two from its near end, or from zero, on."""
+    origin = float(np.clip(0.0, low, high))
+    steps = 2.0 ** np.concatenate([np.arange(-4, 16), np.arange(16, 1000, 8)]) * max(1.0, abs(origin))
+    edges = np.concatenate([origin - steps, [origin], origin + steps])
+    return edges[(edges > low) & (edges < high)]
+
+
+class BranchAndBound:
+    """A proof for one function over one domain.
+
+    ``tolerance`` and ``enough`` are what the function may be above zero, relative to ``size``: what is aimed at, and
+    what counts too after a tenth of the budget.
+    """
+
+    def __init__(
+        self,
+        row: EnclosedRow,
+        low: FloatArray,
+        high: FloatArray,
+        size: float,
+        tolerance: float,
+        enough: float,
+        values: Callable[[FloatArray], FloatArray],
+        budget: Budget,
+        cuts: Sequence[FloatArray] = (),
+    ) -> None:
+        self.row = row
+        self.low, self.high = low, high
+        self.size, self.tolerance, self.enough = size, tolerance, enough
+        self.values = values
+        self.budget = budget
+        self.cuts = cuts or [np.empty(0)] * len(low)
+        self.width = (high - low)[:, None]
+        # Far out, where a row grows with its index, it is measured by its own size there.
+        self.far = bool(np.any(self.width > _FAR))
+        self.outcome = Outcome()
+        self.best = -np.inf
+        self.found: list[tuple[FloatArray, FloatArray]] = []
+
+    def _allowed(self, scale: FloatArray) -> FloatArray:
+        """What a bound may be for a box to be done with: the tolerance, or what the function is known to reach."""
+        return np.maximum(self.tolerance * scale, self.best + self.enough * self.size / 10)
+
+    def run(self) -> Outcome:
+        """Look at boxes until none is open, a violation is found, or the budget is spent."""
+        outcome, row = self.outcome, self.row
+        boxes = first_boxes(self.low, self.high, self.cuts)
+        while boxes.count:
+            looks = []
+            for start in range(0, boxes.count, row.block):
+                part = boxes.pick(slice(start, start + row.block))
+                if self.budget.spent(outcome.work):
+                    # What was not looked at keeps the bound of the larger box that it is a part of.
+                    looks.append(_Look(part, part.high - part.low))
+                    continue
+                outcome.boxes += part.count
+                outcome.work += part.count * row.cost
+                look = self._look(part)
+                if look.boxes.count:
+                    looks.append(look)
+            if not looks:
+                break
+            if outcome.work > self.budget.work / 10:
+                self.tolerance = self.enough
+            self._note_violated(looks)
+            if self.budget.spent(outcome.work):
+                self._stop(looks)
+                break
+            boxes = self._cut(looks)
+        if self.found:
+            points, values = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+            outcome.violated = points[np.argsort(-values, kind="stable")][:_TOLD]
+        return outcome
+
+    def _stop(self, looks: Sequence[_Look]) -> None:
+        boxes = _Boxes.join([look.boxes for look in looks])
+        self._note(boxes.bound, self._scale(boxes))
+        order = np.argsort(-boxes.bound, kind="stable")
+        self.outcome.open_low, self.outcome.open_high = boxes.low[:, order], boxes.high[:, order]
+
+    # -- one look ----------------------------------------------------------------------------------
+
+    def _look(self, boxes: _Boxes) -> _Look:
+        row, opening = self.row, self.row.opening(2, taken=boxes.taken)
+        found = row.enclose(boxes.low, boxes.high, opening)
+        if row.numbering is None:
+            row.numbering = dict(opening.numbers)
+        inside = row.inside(boxes.low, boxes.high, row.opening(2))
+        bound, scale = np.fmin(found.value[1], boxes.bound), self._scale(boxes)
+        live = ~(bound <= self._allowed(scale))
+        self._note(bound[~live], scale[~live])
+        certain = np.ones(boxes.count, dtype=bool)
+        if inside is not None:
+            live &= ~np.broadcast_to(inside.fails, (1, boxes.count))[0]
+            certain &= np.broadcast_to(inside.holds, (1, boxes.count))[0]
+        live &= ~self._impossible(boxes, opening.conditions)
+        certain &= ~boxes.taken.any(axis=0)
+        if certain.any():
+            live &= ~self._left_to_neighbours(boxes, found, certain & live)
+        kept = np.flatnonzero(live)
+        if not len(kept):
+            return _Look(boxes.pick(kept), boxes.low[:, kept])
+        bound = self._refined(boxes, found, opening, inside, bound, kept, scale)
+        open_now = ~(bound <= self._allowed(scale[kept]))
+        self._note(bound[~open_now], scale[kept][~open_now])
+        kept, bound = kept[open_now], bound[open_now]
+        picked = boxes.pick(kept)
+        picked.bound = bound
+        steep = np.abs(found.slopes[:, :, kept]).max(axis=0)
+        undecided = [
+            np.broadcast_to(~(each.holds | each.fails), (1, boxes.count))[0][kept] for each in opening.conditions
+        ]
+        wide = picked.high - picked.low
+        return _Look(
+            picked,
+            np.where(np.isfinite(steep), steep, np.nan) * wide,
+            np.array(undecided, dtype=bool).reshape(len(undecided), len(kept)),
+        )
+
+    def _note(self, bounds: FloatArray, scale: FloatArray) -> None:
+        """Boxes that are done with, by their bound."""
+        if len(bounds):
+            for name, largest in (("largest", float(bounds.max())), ("relative", float((bounds / scale).max()))):
+                known = getattr(self.outcome, name)
+                setattr(self.outcome, name, max(known, np.inf if np.isnan(largest) else largest))
+
+    def _scale(self, boxes: _Boxes) -> FloatArray:
+        """What the function is measured by in each box."""
+        if not self.far:
+            return np.full(boxes.count, self.size)
+        return np.maximum(self.size, 1e-3 * self.row.smallest_terms(boxes.low, boxes.high))
+
+    def _impossible(self, boxes: _Boxes, conditions: Sequence[Condition]) -> BoolArray:
+        """Boxes on a side of a condition that none of their points is on."""
+        result = np.zeros(boxes.count, dtype=bool)
+        for side, condition in zip(boxes.taken, conditions, strict=False):
+            result |= (side == HOLDS) & np.broadcast_to(condition.fails, (1, boxes.count))[0]
+            result |= (side == FAILS) & np.broadcast_to(condition.holds, (1, boxes.count))[0]
+        return result
+
+    def _left_to_neighbours(self, boxes: _Boxes, found: Expansion, asked: BoolArray) -> BoolArray:
+        """Boxes on which the function rises towards a neighbour; at the domain's edge they shrink to that face."""
+        left = np.zeros(boxes.count, dtype=bool)
+        for axis in range(len(self.low)):
+            thick = asked & (boxes.low[axis] < boxes.high[axis])
+            up, down = thick & (found.slopes[0, axis] > 0), thick & (found.slopes[1, axis] < 0)
+            left |= (up & (boxes.high[axis] < self.high[axis])) | (down & (boxes.low[axis] > self.low[axis]))
+            up &= ~left & np.isfinite(self.high[axis])
+            down &= ~left & np.isfinite(self.low[axis])
+            boxes.low[axis] = np.where(up, boxes.high[axis], boxes.low[axis])
+            boxes.high[axis] = np.where(down, boxes.low[axis], boxes.high[axis])
+        return left
+
+    def _refined(
+        self,
+        boxes: _Boxes,
+        found: Expansion,
+        opening: Opening,
+        inside: Condition | None,
+        bound: FloatArray,
+        kept: IntArray,
+        scale: FloatArray,
+    ) -> FloatArray:
+        """Bounds of first and second order on the boxes that are kept."""
+        row = self.row
+        centre = _middle(boxes.low, boxes.high)
+        at = row.opening(1, taken=boxes.taken, replay=opening)
+        thin = row.enclose(centre, centre, at)
+        down, up = boxes.low - centre, boxes.high - centre
+        with np.errstate(all="ignore"):
+            bound = np.fmin(bound, mean_value_bound(thin.value[1], found.slopes, down, up))
+            plain = second_order_bound(thin.base[1], thin.base_slopes, found.bends, down, up) + found.rest[1]
+        bound = np.fmin(bound, plain)
+        rest = kept[~(bound[kept] <= self._allowed(scale[kept]))]
+        if len(rest):
+            functions = self._functions(boxes, opening, at, inside, centre)
+            kinks = [key for key, straddles in opening.straddled.items() if straddles]
+            if functions or kinks:
+                chosen = self._chosen(boxes.pick(rest), centre[:, rest], [each.pick(rest) for each in functions], kinks)
+                bound[rest] = np.fmin(bound[rest], chosen)
+        return bound[kept]
+
+    # -- kinks and conditions ----------------------------------------------------------------------
+
+    def _functions(
+        self, boxes: _Boxes, opening: Opening, at: Opening, inside: Condition | None, centre: FloatArray
+    ) -> list[_Restriction]:
+        """Functions that are at most zero on the part of each box that is looked at."""
+        result = []
+        for number, side in enumerate(boxes.taken):
+            if number >= len(opening.conditions):
+                break
+            over, thin = opening.conditions[number], at.conditions[number]
+            result += _restrictions(over.when, thin.when, side == HOLDS, len(self.low))
+            result += _restrictions(over.unless, thin.unless, side == FAILS, len(self.low))
+        if inside is not None and inside.when:
+            certain = np.broadcast_to(inside.holds, (1, boxes.count))[0]
+            thin_inside = self.row.inside(centre, centre, self.row.opening(1))
+            assert thin_inside is not None
+            result += _restrictions(inside.when, thin_inside.when, ~certain, len(self.low))
+        return [each for each in result if each.active.any()]
+
+    def _chosen(
+        self, boxes: _Boxes, centre: FloatArray, functions: Sequence[_Restriction], kinks: Sequence[Key]
+    ) -> FloatArray:
+        """Second-order bound with the slopes of kinks and the multipliers of conditions that flatten it."""
+        row = self.row
+        kinks = kinks[:_TILTED]
+        count = boxes.count
+
+        def base_at(tilts: dict[Key, FloatArray], order: int) -> tuple[Expansion, Expansion]:
+            over = row.opening(order, taken=boxes.taken, tilts=tilts)
+            found = row.enclose(boxes.low, boxes.high, over)
+            return found, row.enclose(centre, centre, row.opening(1, taken=boxes.taken, replay=over))
+
+        even = {key: np.full(count, 0.5) for key in kinks}
+        _, thin = base_at(even, 1)
+        weight = (boxes.high - boxes.low) / 2
+        slope = thin.base_slopes.mean(axis=0)
+        moves = []
+        for key in kinks:
+            _, moved = base_at({**even, key: np.ones(count)}, 1)
+            moves.append((moved.base_slopes.mean(axis=0) - slope) * 2)
+        shares = [even[key] for key in kinks]
+        multipliers = [np.zeros(count) for _ in functions]
+        for _ in range(_SWEEPS if len(kinks) + len(functions) > 1 else 1):
+            for place, move in enumerate(moves):
+                shares[place], slope = _flattened(slope, move, shares[place], 0.0, 1.0, weight)
+            for place, each in enumerate(functions):
+                reach = np.where(each.active, np.inf, 0.0)
+                multipliers[place], slope = _flattened(slope, -each.slope, multipliers[place], 0.0, reach, weight)
+        found, thin = base_at(dict(zip(kinks, shares, strict=True)), 2)
+        down, up = boxes.low - centre, boxes.high - centre
+        centre_value, slopes, bends, rest = thin.base[1], thin.base_slopes, found.bends, found.rest[1]
+        with np.errstate(all="ignore"):
+            for each, mu in zip(functions, multipliers, strict=True):
+                centre_value = centre_value + _times(mu, -each.thin.base[0])
+                slopes = np.stack(
+                    [slopes[0] - mu * each.thin.base_slopes[1], slopes[1] - mu * each.thin.base_slopes[0]]
+                )
+                bends = np.stack([bends[0] - mu * each.over.bends[1], bends[1] - mu * each.over.bends[0]])
+                rest = rest + _times(mu, -each.over.rest[0])
+            margin = 1e-13 * (np.abs(centre_value) + np.abs(rest))
+            return second_order_bound(centre_value, slopes, bends, down, up) + rest + margin
+
+    # -- cutting -----------------------------------------------------------------------------------
+
+    def _note_violated(self, looks: Sequence[_Look]) -> None:
+        """Where the function is above the tolerance in the middle of an open box; its maximum is then looked for."""
+        boxes = _Boxes.join([look.boxes for look in looks])
+        points = _middle(boxes.low, boxes.high).T
+        values = self.values(points)
+        above = np.flatnonzero(values > self.tolerance * self._scale(boxes))
+        if len(above):
+            above = above[np.argsort(-values[above], kind="stable")][:_TOLD]
+            self.found.append((points[above], values[above]))
+            self.best = max(self.best, float(values[above[0]]))
+
+    def _cut(self, looks: Sequence[_Look]) -> _Boxes:
+        """Each open box in two: by a condition that it is on both sides of, or along an axis."""
+        parts = []
+        for look in looks:
+            boxes, undecided = look.boxes, look.undecided.copy()
+            rows = len(undecided)
+            taken = np.pad(boxes.taken, ((0, max(0, rows - len(boxes.taken))), (0, 0)))
+            if rows:
+                undecided &= taken[:rows] == OPEN
+                count = undecided.sum(axis=0)
+                small = ((boxes.high - boxes.low) / self.width).max(axis=0) < _SMALL
+                take = (count > 0) & ((count <= _TAKEN_AT_ONCE) | small)
+            else:
+                take = np.zeros(boxes.count, dtype=bool)
+            whole = _Boxes(boxes.low, boxes.high, taken, boxes.bound)
+            if take.any():
+                chosen = whole.pick(take)
+                number = undecided[:, take].argmax(axis=0)
+                for side in (HOLDS, FAILS):
+                    copy = _Boxes(chosen.low.copy(), chosen.high.copy(), chosen.taken.copy(), chosen.bound)
+                    copy.taken[number, np.arange(copy.count)] = side
+                    parts.append(copy)
+            if not take.all():
+                parts += self._halves(whole.pick(~take), look.matter[:, ~take])
+        return _Boxes.join(parts)
+
+    def _halves(self, boxes: _Boxes, matter: FloatArray) -> list[_Boxes]:
+        wide = boxes.high - boxes.low
+        unit = wide / np.where(np.isfinite(self.width), self.width, 1.0)
+        # Where nothing is known of the slopes the longest side is cut; no side is left long for ever.
+        known = np.where(
+            np.isfinite(matter), matter, np.nanmax(np.where(np.isfinite(matter), matter, 0.0), initial=0.0)
+        )
+        score = known + 1e-3 * known.max(axis=0) * unit / np.maximum(unit.max(axis=0), 1e-300)
+        score = np.where(known.max(axis=0) > 0, score, unit)
+        axis = np.where(wide > 0, score, -1.0).argmax(axis=0)
+        each = np.arange(boxes.count)
+        low, high = boxes.low[axis, each], boxes.high[axis, each]
+        middle = _middle(low, high)
+        if self.far:
+            with np.errstate(all="ignore"):
+                powers = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
+                ratio = np.maximum(low / high, high / low)
+            middle = np.where((np.sign(low) == np.sign(high)) & (ratio > 16), powers, middle)
+        first = _Boxes(boxes.low.copy(), boxes.high.copy(), boxes.taken, boxes.bound)
+        second = _Boxes(boxes.low.copy(), boxes.high.copy(), boxes.taken, boxes.bound)
+        first.high[axis, each] = middle
+        second.low[axis, each] = middle
+        # Between two neighbouring numbers there is nothing left to look at but themselves.
+        done = (middle <= low) | (middle >= high)
+        if done.any():
+            small = boxes.pick(done)
+            ends = np.maximum(self.values(small.low.T), self.values(small.high.T))
+            ends = np.where(np.isnan(ends), np.inf, ends)
+            self._note(np.minimum(small.bound, ends), self._scale(small))
+            first, second = first.pick(~done), second.pick(~done)
+        return [first, second]
+
+
+@dataclass(frozen=True, eq=False)
+class _Restriction:
+    """A function that is at most zero where it is active: over the boxes, at their middles, and its slope there."""
+
+    over: Expansion
+    thin: Expansion
+    active: BoolArray
+
+    @property
+    def slope(self) -> FloatArray:
+        return np.nan_to_num(self.thin.base_slopes.mean(axis=0), nan=0.0, posinf=0.0, neginf=0.0)
+
+    def pick(self, kept: IntArray) -> _Restriction:
+        return _Restriction(self.over.take(kept), self.thin.take(kept), self.active[kept])
+
+
+def _restrictions(
+    over: Sequence[Enclosure] | None, thin: Sequence[Enclosure] | None, active: BoolArray, dimension: int
+) -> list[_Restriction]:
+    boxes = len(active)
+    if not over or not thin or not active.any():
+        return []
+    return [
+        _Restriction(expansion_of(one, dimension, boxes), expansion_of(other, dimension, boxes), active)
+        for one, other in zip(over, thin, strict=True)
+    ]
+
+
+def _times(mu: FloatArray, value: FloatArray) -> FloatArray:
+    """A product that is nothing where the multiplier is, also of what is infinite."""
+    return np.where(mu > 0, mu * value, 0.0)
+
+
+def _flattened(
+    slope: FloatArray, move: FloatArray, now: FloatArray, least: float, most: FloatArray | float, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The best factor of one direction, within limits, to make a slope small; and the slope with it."""
+    scaled = weight * weight
+    size = (scaled * move * move).sum(axis=0)
+    with np.errstate(all="ignore"):
+        step = -(scaled * slope * move).sum(axis=0) / size
+    step = np.where(np.isfinite(step), step, 0.0)
+    new = np.clip(now + step, least, most)
+    return new, slope + (new - now) * move
+
+
+def _middle(low: FloatArray, high: FloatArray) -> FloatArray:
+    """The middle of boxes."""
+    return low + (high - low) / 2

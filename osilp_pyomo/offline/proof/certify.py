@@ -1,0 +1,204 @@
+"""Proofs by family: by which way a family's rows are known to hold, and how surely."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index.enclosure import NoEnclosureError
+from osilp_pyomo.lp.finite import violation_scale
+from osilp_pyomo.offline.audit import audit_points
+from osilp_pyomo.offline.prepare import CompactFamily, reach
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget, Outcome
+from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
+from osilp_pyomo.offline.rows import TracedRows
+from osilp_pyomo.offline.search.scan import Search, Violations
+
+# What a proof aims at, and what it may leave, relative to the size of the row at most of its points.
+AIM, ENOUGH = 1e-8, 1e-6
+# Boxes times columns that a proof may take by itself, and where it is insisted on.
+_WORK, _INSISTED = 8e6, 2e9
+# Points at which the size of a row is measured.
+_MEASURED = 257
+# How families are proved that a search separates for certain.
+_EXACT = {
+    "closed form": "closed form",
+    "linear program": "closed form",
+    "closed form and linear program": "closed form",
+    "convex program": "closed form",
+    "enumeration": "closed form",
+    "concave rows": "concave",
+    "sweep": "sweep",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyProof:
+    """What is proved of a family.
+
+    ``how`` is "closed form", "concave", "sweep", "enclosure", "search" or "grid"; ``largest`` is what no point of the
+    index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row; ``violated``
+    are points that were found to break it, ``open_at`` is a point near which it could not be decided, both in the
+    user's coordinates; ``reason`` is why there is no proof.
+    """
+
+    name: str
+    how: str
+    largest: float = np.nan
+    relative: float = np.nan
+    boxes: int = 0
+    work: float = 0.0
+    seconds: float = 0.0
+    open_at: FloatArray | None = None
+    violated: FloatArray | None = None
+    reason: str = ""
+
+    @property
+    def proved(self) -> bool:
+        """Whether no point of the index violates the row by more than a millionth of its size."""
+        return self.relative <= ENOUGH and self.violated is None
+
+    @property
+    def why_not(self) -> str:
+        """Why its rows are not proved; empty where they are."""
+        if self.proved:
+            return ""
+        if self.violated is not None:
+            return "points were found that violate it, and exchange could not mend them; see result.violation"
+        return self.reason or f"its rows are violated by up to {self.relative:.2g} of their size"
+
+
+@dataclass(frozen=True)
+class ProofOptions:
+    """Whether rows are proved ("auto", True or False), and until when by the clock."""
+
+    wanted: bool | str = "auto"
+    until: float = np.inf
+
+    @property
+    def budget(self) -> Budget:
+        """How much work all families of a problem may take together."""
+        return Budget(_INSISTED if self.wanted is True else _WORK, self.until)
+
+
+def prove_families(
+    families: Sequence[Family],
+    searches: Sequence[Search],
+    found: Sequence[Violations],
+    x: FloatArray,
+    options: ProofOptions,
+) -> tuple[FamilyProof, ...]:
+    """What is proved of each family at x, from how its search separates it, or by enclosures.
+
+    ``families`` are those of the searches, each over a bounded domain; ``found`` is what the searches found at x.
+    """
+    proofs: dict[int, FamilyProof] = {}
+    budget = options.budget
+    for search, each in zip(searches, found, strict=True):
+        exact = _EXACT.get(search.separation)
+        if exact is not None:
+            worst, relative = _worst_by_member(len(search.families), each)
+            for member, number in enumerate(search.numbers.tolist()):
+                proofs[number] = FamilyProof(
+                    families[number].name, exact, max(0.0, worst[member]), max(0.0, relative[member])
+                )
+            continue
+        for number in search.numbers.tolist():
+            if options.wanted is False:
+                proofs[number] = FamilyProof(families[number].name, "search", reason="no proof was asked for")
+                continue
+            # What one family leaves of its share, the others may use.
+            share = replace(budget, work=budget.work / (len(families) - len(proofs)))
+            proofs[number] = prove_by_enclosures(families[number], x, share)
+            budget = replace(budget, work=budget.work - proofs[number].work)
+    return tuple(proofs[number] for number in range(len(families)))
+
+
+def _worst_by_member(count: int, found: Violations) -> tuple[FloatArray, FloatArray]:
+    """Largest excess of each family of a search, by itself and by the size of its row."""
+    worst, relative = np.full(count, -np.inf), np.full(count, -np.inf)
+    np.maximum.at(worst, found.members, found.excess)
+    np.maximum.at(relative, found.members, found.excess / found.scale)
+    return worst, relative
+
+
+def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> FamilyProof:
+    """Prove that x keeps a family's rows over their whole index, or find points where it does not."""
+    started = time.monotonic()
+    points = family.user_points(audit_points(family.domain, len(family.rows.columns), None))
+    family = _as_declared(family)
+    rows, domain = family.rows, family.domain
+    if not isinstance(rows, TracedRows):
+        return FamilyProof(family.name, "search", reason="its rule is called at points, not traced")
+    size = _row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
+    worst: Outcome | None = None
+    far = reach(family)
+    low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
+    boxes, spent = 0, 0.0
+    for side, limit in ((1.0, rows.upper), (-1.0, rows.lower)):
+        if limit is None:
+            continue
+        try:
+            row = EnclosedRow(family, x, side)
+            left = replace(budget, work=budget.work - spent)
+            values = _excess(family, x, side)
+            outcome = BranchAndBound(row, low, high, size, AIM, ENOUGH, values, left, domain.marks).run()
+        except NoEnclosureError as error:
+            return FamilyProof(family.name, "search", reason=str(error), seconds=time.monotonic() - started)
+        boxes, spent = boxes + outcome.boxes, spent + outcome.work
+        if worst is None or outcome.relative > worst.relative or outcome.violated is not None:
+            worst = outcome
+        if outcome.violated is not None:
+            break
+    assert worst is not None
+    open_at = None
+    if worst.open_low is not None and worst.open_high is not None:
+        open_at = (worst.open_low[:, 0] + worst.open_high[:, 0]) / 2
+    return FamilyProof(
+        family.name,
+        "enclosure",
+        max(0.0, worst.largest),
+        max(0.0, worst.relative),
+        boxes,
+        spent,
+        time.monotonic() - started,
+        open_at,
+        worst.violated,
+        "the boxes that a proof may take were not enough" if open_at is not None else "",
+    )
+
+
+def _as_declared(family: Family) -> Family:
+    """The family over the user's own domain, where it is one over a box that stands for that."""
+    return family.declared if isinstance(family, CompactFamily) and family.declared is not None else family
+
+
+def _row_size(family: Family, x: FloatArray, points: FloatArray) -> float:
+    """Size of a row at most of some points; what its violations are measured by."""
+    used = family.used_by(x)
+    return float(np.median(violation_scale(*used.activity_and_size(points, x), *family.limits(points))))
+
+
+def _excess(family: Family, x: FloatArray, side: float) -> Callable[[FloatArray], FloatArray]:
+    """Excess over one limit at points by the row's own functions; minus infinity outside of the domain."""
+    used = family.used_by(x)
+
+    def values(points: FloatArray) -> FloatArray:
+        result = np.full(len(points), -np.inf)
+        inside = family.domain.contains(points)
+        if inside.any():
+            at = points[inside]
+            lower, upper = family.rows.limits(at)
+            activity = np.zeros(len(at))
+            with np.errstate(all="ignore"):
+                for columns, part, block in used.rows.blocks(at):
+                    activity[part] += x[columns] @ block
+                result[inside] = side * (activity - (upper if side > 0 else lower))
+        return result
+
+    return values

@@ -86,6 +86,11 @@ class Opening:
     choices: list[Any] = field(default_factory=list)
     _place: tuple[int, int, int] = (0, 0, 0)
 
+    @property
+    def smooth(self) -> bool:
+        """Whether neither kinks nor conditions nor steps were met."""
+        return not (self.shares or self.choices or self.numbers)
+
     def begin(self, group: int) -> None:
         """Begin with the terms of a group, or with further columns of it: kinks are counted from the first again."""
         self._place = group, 0, 0
@@ -225,31 +230,29 @@ class Enclosure:
         )
 
     def __neg__(self) -> Enclosure:
-        def turned(entries: Mapping[Any, Interval]) -> dict[Any, Interval]:
-            return {key: iv.negative(each) for key, each in entries.items()}
-
-        value, slopes, bends = iv.negative(self.value), turned(self.slopes), turned(self.bends)
-        if self.rest is None:
-            return Enclosure(value, slopes, bends)
-        return Enclosure(value, slopes, bends, iv.negative(self.rest), iv.negative(self.base), turned(self.base_slopes))
+        return self._linear(iv.negative)
 
     def __sub__(self, other: Enclosure) -> Enclosure:
         return self + (-other)
 
     def times(self, factor: Interval) -> Enclosure:
         """Times something that is the same all over a box."""
-        value, slopes = iv.multiply(factor, self.value), _scaled(factor, self.slopes)
-        bends = _scaled(factor, self.bends)
+        return self._linear(lambda each: iv.multiply(factor, each))
+
+    def over(self, divisor: Interval) -> Enclosure:
+        """Divided by something that is the same all over a box."""
+        return self._linear(lambda each: iv.divide(each, divisor))
+
+    def _linear(self, linear: Map) -> Enclosure:
+        """A linear function of it."""
+
+        def mapped(entries: Mapping[Any, Interval]) -> dict[Any, Interval]:
+            return {key: linear(each) for key, each in entries.items()}
+
+        value, slopes, bends = linear(self.value), mapped(self.slopes), mapped(self.bends)
         if self.rest is None:
             return Enclosure(value, slopes, bends)
-        return Enclosure(
-            value,
-            slopes,
-            bends,
-            iv.multiply(factor, self.rest),
-            iv.multiply(factor, self.base),
-            _scaled(factor, self.base_slopes),
-        )
+        return Enclosure(value, slopes, bends, linear(self.rest), linear(self.base), mapped(self.base_slopes))
 
     def multiply(self, other: Enclosure, order: int) -> Enclosure:
         """Product, by the rule of Leibniz."""
@@ -293,7 +296,8 @@ class Enclosure:
         slopes: Gradient = {}
         base = base_slopes = rest = steep = None
         if order >= 1:
-            steep = slope(self.value)
+            # The exponential is its own derivative.
+            steep = value if slope is function else slope(self.value)
             slopes = _scaled(steep, self.slopes)
         if self.rest is not None:
             base = function(self.base)
@@ -305,7 +309,7 @@ class Enclosure:
         bends: Hessian = {}
         if order >= 2 and steep is not None:
             bends = _scaled(steep, self.bends)
-            bent = bend(self.base)
+            bent = steep if bend is slope else bend(self.base)
             for (i, one), (j, two) in combinations_with_replacement(sorted(self.base_slopes.items()), 2):
                 term = iv.multiply(bent, iv.square(one) if i == j else iv.multiply(one, two))
                 bends[i, j] = iv.add(bends[i, j], term) if (i, j) in bends else term

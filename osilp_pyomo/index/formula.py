@@ -120,6 +120,18 @@ class Formula:
             lambda name, parts: NODES[name].enclose(parts, opening),
         )
 
+    def piecewise_constant(self, slots: Sequence[Any]) -> bool:
+        """Whether it is constant between the places where its conditions switch; ``slots`` are the data."""
+        held: list[Any] = [slot if isinstance(slot, CurveStack) else False for slot in slots]
+
+        def node(name: str, parts: list[Any]) -> bool:
+            """Whether it varies with the coordinates other than by steps."""
+            if name == "curve":
+                return parts[0].form is None or parts[0].form.kind == "linear"
+            return any(parts[1:]) if name == "if" else NODES[name].smooth and any(parts)
+
+        return not self.fold(lambda _: False, held, lambda _: True, node)
+
     def degree(self) -> int | None:
         """Degree as a polynomial of the coordinates; None where it is none."""
 

@@ -139,6 +139,10 @@ def choose(test: BoolArray, a: Interval, b: Interval) -> Interval:
 def rising(function: Callable[..., FloatArray], least: float = -np.inf, most: float = np.inf) -> Map:
     """An increasing function that is defined between two numbers; everything where its argument leaves them."""
 
+    def enclose_all(a: Interval) -> Interval:
+        with np.errstate(all="ignore"):
+            return moved(function(a[0]), function(a[1]))
+
     def enclose(a: Interval) -> Interval:
         low, high = np.clip(a[0], least, most), np.clip(a[1], least, most)
         with np.errstate(all="ignore"):
@@ -146,7 +150,7 @@ def rising(function: Callable[..., FloatArray], least: float = -np.inf, most: fl
         left = ~((a[0] >= least - _OUTSIDE) & (a[1] <= most + _OUTSIDE))
         return np.where(left, -np.inf, ends[0]), np.where(left, np.inf, ends[1])
 
-    return enclose
+    return enclose_all if np.isneginf(least) and np.isposinf(most) else enclose
 
 
 def not_below(mapped: Map, least: float) -> Map:

@@ -113,6 +113,8 @@ class Node(ABC):
     """
 
     apply: Callable[..., Any] | None = None
+    #: Whether it follows its arguments: a condition does not, it is true or false.
+    smooth: bool = True
 
     @abstractmethod
     def source(self, arguments: Sequence[str]) -> str:
@@ -262,8 +264,8 @@ class _Quotient(Node):
 
     def enclose(self, parts: Sequence[Any], opening: Opening) -> Any:
         one, other = parts
-        if other.constant and one.constant:
-            return Enclosure(iv.divide(one.value, other.value))
+        if other.constant:
+            return one.over(other.value)
         return one.multiply(_raised(other, np.array(-1.0), opening), opening.order)
 
     def derive(self, code: Code, arguments: Sequence[Jet]) -> Jet:
@@ -467,6 +469,8 @@ class _Comparison(Node):
     mark: str
     apply: Callable[..., Any] | None = None
 
+    smooth: bool = False
+
     def source(self, arguments: Sequence[str]) -> str:
         return f"({arguments[0]} {self.mark} {arguments[1]})"
 
@@ -486,6 +490,8 @@ class _Ranged(Node):
 
     left: str
     right: str
+
+    smooth: bool = False
 
     def source(self, arguments: Sequence[str]) -> str:
         low, middle, high = arguments
@@ -507,6 +513,8 @@ class _Ranged(Node):
 class _Connective(Node):
     mark: str
 
+    smooth: bool = False
+
     def source(self, arguments: Sequence[str]) -> str:
         return "(" + f" {self.mark} ".join(arguments) + ")"
 
@@ -521,6 +529,8 @@ class _Connective(Node):
 
 
 class _Not(Node):
+    smooth = False
+
     def source(self, arguments: Sequence[str]) -> str:
         return f"np.logical_not({arguments[0]})"
 

@@ -217,7 +217,8 @@ _SWITCH_COEFFICIENTS = 20_000_000
 
 def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
     """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
-    if domain.dimension > 1 or not domain.bounded:
+    if domain.dimension > 1 or not domain.bounded or (rows.stepped and domain.inside is None):
+        # The steps of rows that are made of nothing else are found one by one.
         return domain
     found: list[FloatArray] = []
     nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)

@@ -132,6 +132,17 @@ class TracedRows(Rows):
         empty: IntArray = np.empty(0, dtype=np.int64)
         self.columns = np.unique(np.concatenate([empty, *(group.columns for group in self.groups)]))
 
+    @property
+    def stepped(self) -> bool:
+        """Whether nothing but conditions makes the row change along its index, so that it is piecewise constant."""
+        groups = [group for part in (self.groups, self.lower, self.upper) for group in part or ()]
+        return any(group.switches for group in groups) and all(
+            group.formula is not None
+            and group.formula.piecewise_constant(group.slots)
+            and (len(group.columns) == 1 or not any(isinstance(slot, CurveStack) for slot in group.slots))
+            for group in groups
+        )
+
     def take(self, kept: NDArray[np.bool_]) -> TracedRows:
         """The columns that are kept, of all columns of the LP."""
         groups = [group.take(np.flatnonzero(kept[group.columns])) for group in self.groups]

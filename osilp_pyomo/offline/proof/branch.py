@@ -307,8 +307,14 @@ class BranchAndBound:
     ) -> FloatArray:
         """Bounds of first and second order on the boxes that are kept."""
         row = self.row
+        if opening.smooth and len(kept) < boxes.count:
+            # Nothing was chosen that would have to be chosen again.
+            boxes, found, bound, scale = boxes.pick(kept), found.take(kept), bound[kept], scale[kept]
+            inside = row.inside(boxes.low, boxes.high, row.opening(2))
+            opening = row.opening(2, taken=boxes.taken)
+            kept = np.arange(len(kept))
         centre = _middle(boxes.low, boxes.high)
-        at = row.opening(1, taken=boxes.taken, replay=opening)
+        at = row.opening(1, taken=boxes.taken, replay=None if opening.smooth else opening)
         thin = row.enclose(centre, centre, at)
         down, up = boxes.low - centre, boxes.high - centre
         with np.errstate(all="ignore"):

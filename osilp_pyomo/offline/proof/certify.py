@@ -104,9 +104,10 @@ def prove_families(
         if exact is not None:
             worst, relative = _worst_by_member(len(search.families), each)
             for member, number in enumerate(search.numbers.tolist()):
-                proofs[number] = FamilyProof(
-                    families[number].name, exact, max(0.0, worst[member]), max(0.0, relative[member])
-                )
+                excess, share = max(0.0, worst[member] + search.margin), max(0.0, relative[member])
+                if search.margin:
+                    share += search.margin / _smallest_size(each, member)
+                proofs[number] = FamilyProof(families[number].name, exact, excess, share)
             continue
         for number in search.numbers.tolist():
             if options.wanted is False:
@@ -117,6 +118,11 @@ def prove_families(
             proofs[number] = prove_by_enclosures(families[number], x, share)
             budget = replace(budget, work=budget.work - proofs[number].work)
     return tuple(proofs[number] for number in range(len(families)))
+
+
+def _smallest_size(found: Violations, member: int) -> float:
+    """Size of a family's row at the points that a search found."""
+    return float(found.scale[found.members == member].min(initial=np.inf))
 
 
 def _worst_by_member(count: int, found: Violations) -> tuple[FloatArray, FloatArray]:

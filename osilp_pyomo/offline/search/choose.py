@@ -9,6 +9,7 @@ from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.affine import AffineSearch
 from osilp_pyomo.offline.search.scan import ContinuumSearch, Search
 from osilp_pyomo.offline.search.sets import BodySearch
+from osilp_pyomo.offline.search.sweep import sweep_for
 
 
 def searches_for(families: Sequence[Family]) -> list[Search]:
@@ -21,7 +22,7 @@ def searches_for(families: Sequence[Family]) -> list[Search]:
         elif family.domain.body is not None:
             searches.append(BodySearch(family, number))
         else:
-            searches.append(ContinuumSearch(family, number))
+            searches.append(sweep_for(family, number) or ContinuumSearch(family, number))
     for numbers in by_body.values():
         members = [families[number] for number in numbers]
         body = members[0].domain.body

@@ -85,12 +85,15 @@ class Search(ABC):
         Whether it stands for the whole index, so that rows may be added anywhere in it.
     separation : str
         How it separates: "search" finds what a scan can see, everything else is proved.
+    margin : float
+        What a largest excess that is proved may miss by rounding.
     """
 
     families: tuple[Family, ...]
     numbers: IntArray
     covers_continuum: bool = True
     separation: str = "search"
+    margin: float = 0.0
 
     @abstractmethod
     def worst(self, x: FloatArray) -> Violations:

@@ -313,6 +313,11 @@ class Enclosure:
             for (i, one), (j, two) in combinations_with_replacement(sorted(self.base_slopes.items()), 2):
                 term = iv.multiply(bent, iv.square(one) if i == j else iv.multiply(one, two))
                 bends[i, j] = iv.add(bends[i, j], term) if (i, j) in bends else term
+        pole = ~(np.isfinite(value[0]) & np.isfinite(value[1]))
+        if pole.any():
+            # Behind a pole a function goes on elsewhere, whatever its slope says.
+            slopes, bends = _unknown(slopes, pole), _unknown(bends, pole)
+            base_slopes = None if base_slopes is None else _unknown(base_slopes, pole)
         return Enclosure(value, slopes, bends, rest, base, base_slopes)
 
     def absolute(self, opening: Opening) -> Enclosure:
@@ -322,7 +327,7 @@ class Enclosure:
             return Enclosure(iv.absolute(w))
         share = opening.share_at(w)
         tilt = iv.exact(2 * share - 1)
-        inside = (w[0] <= 0) & (w[1] >= 0)
+        inside = ~((w[0] > 0) | (w[1] < 0))
         sides = (np.where(inside, -1.0, tilt[0]), np.where(inside, 1.0, tilt[0]))
         return Enclosure(
             iv.absolute(w),
@@ -341,7 +346,7 @@ class Enclosure:
         w = iv.subtract(self.value, other.value)
         share = opening.share_at(w)
         one, two = iv.exact(share), iv.exact(1 - share)
-        inside = (w[0] <= 0) & (w[1] >= 0)
+        inside = ~((w[0] > 0) | (w[1] < 0))
         zero = iv.exact(0.0)
 
         def hulls(a: Gradient, b: Gradient) -> Gradient:
@@ -401,6 +406,11 @@ class Enclosure:
         slopes = {axis: (np.where(jump, -np.inf, 0.0), np.where(jump, np.inf, 0.0)) for axis in axes}
         level = opening.recorded(value[0])
         return Enclosure(value, slopes, {}, iv.subtract(value, iv.exact(level)), (level, level), {})
+
+
+def _unknown(entries: Mapping[Any, Interval], where: BoolArray) -> dict[Any, Interval]:
+    """Derivatives of which nothing is known in some boxes."""
+    return {key: iv.choose(where, iv.EVERYTHING, each) for key, each in entries.items()}
 
 
 def _more(share: FloatArray, w: Interval) -> Interval:

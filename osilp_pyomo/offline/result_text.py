@@ -199,6 +199,8 @@ def _why_open(result: Any, name: str, how: str, largest: float, place: Any, why:
     if place is None:
         return why
     where = _place(result, name, place)
+    if why.startswith("nothing bounds"):
+        return f"{why}, near {where}; leave such places out by where="
     limit = f"at most {largest:.2g} can be missed" if np.isfinite(largest) else "its enclosure there is infinite"
     return f"{why} near {where}, where {limit}; proof=True goes on"
 

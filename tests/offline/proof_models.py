@@ -1,10 +1,15 @@
-"""Random rows ``x >= f(u)`` with places where they are highest, or may be: for proofs, and for proofs that must fail."""
+"""Random rows ``x >= f(u)`` with places where they may be highest: for proofs, and for proofs that must fail.
+
+Each function is written once and computed twice, by Pyomo's functions and by numpy's, so that what is true of a row does
+not come from the code that proves it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.core.expr.numeric_expr import MinExpression
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -12,40 +17,139 @@ import osilp_pyomo as osilp
 KINDS = ("smooth", "kinks", "jump", "ridge", "peak", "minimum", "where", "profile")
 
 
+class _Pyomo:
+    exp, sin, choose = pyo.exp, pyo.sin, staticmethod(pyo.Expr_if)
+    smaller = staticmethod(lambda a, b: MinExpression((a, b)))
+
+
+class _Numpy:
+    exp, sin, choose, smaller = np.exp, np.sin, np.where, np.minimum
+
+
 @dataclass(frozen=True)
 class RandomRow:
-    """A function of ``dimension`` coordinates, a condition or None, and places (k, d) where it may be highest."""
+    """A function ``f(by, u, curve)`` of some coordinates in [0, 1], a condition on them or None, and places (k, d)."""
 
     kind: str
     dimension: int
     function: Callable
     where: Callable | None
     places: np.ndarray
-    knots: dict | None = None
+    knots: np.ndarray | None = None
+    values: np.ndarray | None = None
 
     def model(self):
         """The smallest x above the function."""
         m = pyo.ConcreteModel()
-        sets = []
-        for axis in range(self.dimension):
-            each = ContinuousSet(bounds=(0, 1))
-            m.add_component("uvwr"[axis], each)
-            sets.append(each)
+        for name in "uvwr"[: self.dimension]:
+            m.add_component(name, ContinuousSet(bounds=(0, 1)))
+        sets = [m.component(name) for name in "uvwr"[: self.dimension]]
         m.x = pyo.Var()
+        curve = None
         if self.knots is not None:
-            m.p = osilp.Profile(m.u, data=self.knots)
+            m.p = curve = osilp.Profile(over=m.u, points=self.knots, initialize=self.values)
         m.height = pyo.Objective(expr=m.x)
         where = None if self.where is None else lambda m, *u: self.where(u)
-        m.above = osilp.SemiInfiniteConstraint(*sets, rule=lambda m, *u: m.x >= self.function(m, u), where=where)
+        m.above = osilp.SemiInfiniteConstraint(
+            *sets, rule=lambda m, *u: m.x >= self.function(_Pyomo, u, curve), where=where
+        )
         return m
 
-    def highest(self, model, rng, count=4000):
+    def highest(self, rng, count=20_000):
         """The largest value at many points: everywhere, and ever nearer to the places where it may be highest."""
-        spread = rng.uniform(size=(count, self.dimension))
-        near = [self.places]
+        points = [rng.uniform(size=(count, self.dimension)), self.places]
         for width in 10.0 ** -np.arange(1, 10):
-            moves = rng.normal(size=(len(self.places), 24, self.dimension)) * width
-            near.append((self.places[:, None] + moves).reshape(-1, self.dimension))
-        points = np.clip(np.concatenate([spread, *near]), 0, 1)
-        rows = osilp.evaluate_rows(model, points, values={"x": 0.0})
-        return float(rows["lower"].max()) if len(rows) else -np.inf
+            moves = rng.normal(size=(len(self.places), 40, self.dimension)) * width
+            points.append((self.places[:, None] + moves).reshape(-1, self.dimension))
+        u = np.clip(np.concatenate(points), 0, 1).T
+        values = self.function(_Numpy, u, lambda at: np.interp(at, self.knots, self.values))
+        values = np.broadcast_to(values, u.shape[1])
+        return float(values[self.where(u)].max() if self.where is not None else values.max())
+
+
+def _dot(weights, u):
+    return sum(float(weight) * each for weight, each in zip(weights, u, strict=True))
+
+
+def random_row(kind, dimension, rng):
+    """A row of some kind in some dimensions."""
+    top = rng.uniform(0.05, 0.95, dimension)
+    slope, other = rng.normal(size=(2, dimension))
+    bend = rng.uniform(0.1, 3, dimension)
+    waves = rng.uniform(1, 6, dimension)
+    phase = rng.uniform(0, 6)
+
+    def cap(u, centre=top, weights=bend):
+        return -sum(float(w) * (each - float(c)) ** 2 for w, each, c in zip(weights, u, centre, strict=True))
+
+    def hills(by, u):
+        return by.sin(_dot(waves, u) + phase)
+
+    places, where, knots, values = [top], None, None, None
+    if kind == "smooth":
+        width = float(rng.uniform(0.1, 0.6))
+        inner = rng.uniform(size=dimension)
+
+        def function(by, u, curve):
+            return 0.4 * hills(by, u) + by.exp(cap(u, inner, bend / width**2)) + 0.3 * _dot(slope, u)
+
+        places.append(inner)
+    elif kind == "kinks":
+
+        def function(by, u, curve):
+            return (
+                cap(u)
+                - abs(_dot(slope, u) - _dot(slope, top))
+                - 0.5 * abs(_dot(other, u) - _dot(other, top))
+                + 0.1 * _dot(other, u)
+            )
+
+    elif kind == "jump":
+        height, tilt = float(rng.uniform(0.2, 1)), float(rng.uniform(0, 1.2))
+
+        def function(by, u, curve):
+            gap = _dot(slope, u) - float(slope @ top)
+            return by.choose(gap <= 0, height, 0.0) + tilt * gap + cap(u)
+
+    elif kind == "ridge":
+        steep = float(rng.uniform(1, 20))
+
+        def function(by, u, curve):
+            gap = u[-1] - 0.5 - 0.3 * by.sin(3 * _dot(waves[:-1], u[:-1])) if dimension > 1 else u[0] - float(top[0])
+            return -steep * abs(gap) + cap(u) + 0.2 * hills(by, u)
+
+    elif kind == "peak":
+        width = 10.0 ** -float(rng.uniform(3, 7))
+
+        def function(by, u, curve):
+            return 0.3 * hills(by, u) + by.exp(cap(u, top, np.full(dimension, 1 / width**2)))
+
+    elif kind == "minimum":
+
+        def function(by, u, curve):
+            return by.smaller(
+                _dot(slope, u) - float(slope @ top) + cap(u), 0.3 * hills(by, u) - _dot(other, u) + float(other @ top)
+            )
+
+    elif kind == "where":
+        reach = float(rng.uniform(0.1, 0.4))
+        cut = float(slope @ top) + 0.1
+
+        def where(u):
+            return (-cap(u, top, np.ones(dimension)) <= reach**2) & (_dot(slope, u) <= cut)
+
+        def function(by, u, curve):
+            return _dot(other, u) + 0.3 * hills(by, u)
+
+        places += [top + reach * other / np.linalg.norm(other)]
+    else:
+        knots = np.unique(np.concatenate([[0, 1], rng.uniform(size=int(rng.integers(3, 30)))]))
+        values = rng.normal(size=len(knots))
+        inner = np.full((len(knots), dimension), top)
+        inner[:, 0] = knots
+        places += list(inner)
+
+        def function(by, u, curve):
+            return curve(u[0]) + 0.5 * hills(by, u) + cap(u)
+
+    return RandomRow(kind, dimension, function, where, np.array(places), knots, values)

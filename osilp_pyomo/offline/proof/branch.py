@@ -62,7 +62,8 @@ class Outcome:
 
     ``largest`` is above every value of the function, ``relative`` the same by its size; ``boxes`` were looked at;
     ``violated`` (k, d) are points above the tolerance, the highest first; ``open_low`` and ``open_high`` (d, n) are
-    boxes that were not decided.
+    boxes that were not decided; ``unbounded`` says that in one of them, between neighbouring numbers, nothing bounds
+    the function.
     """
 
     largest: float = -np.inf
@@ -72,6 +73,7 @@ class Outcome:
     violated: FloatArray | None = None
     open_low: FloatArray | None = None
     open_high: FloatArray | None = None
+    unbounded: bool = False
 
     @property
     def proved(self) -> bool:
@@ -180,6 +182,7 @@ class BranchAndBound:
         self.outcome = Outcome()
         self.best = -np.inf
         self.found: list[tuple[FloatArray, FloatArray]] = []
+        self.poles: list[_Boxes] = []
 
     def _allowed(self, scale: FloatArray) -> FloatArray:
         """What a bound may be for a box to be done with: the tolerance, or what the function is known to reach."""
@@ -211,6 +214,9 @@ class BranchAndBound:
                 self._stop(looks)
                 break
             boxes = self._cut(looks)
+        if self.poles:
+            outcome.unbounded = True
+            self._stop([_Look(part, part.low) for part in self.poles])
         if self.found:
             points, values = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
             outcome.violated = points[np.argsort(-values, kind="stable")][:_TOLD]
@@ -459,8 +465,10 @@ class BranchAndBound:
         if done.any():
             small = boxes.pick(done)
             ends = np.maximum(self.values(small.low.T), self.values(small.high.T))
-            ends = np.where(np.isnan(ends), np.inf, ends)
-            self._note(np.minimum(small.bound, ends), self._scale(small))
+            # Where no bound is known, there may be a pole between them.
+            known = np.isfinite(small.bound) & ~np.isnan(ends)
+            self._note(np.minimum(small.bound, ends)[known], self._scale(small)[known])
+            self.poles += [small.pick(~known)] if not known.all() else []
             first, second = first.pick(~done), second.pick(~done)
         return [first, second]
 
@@ -487,10 +495,12 @@ def _restrictions(
     boxes = len(active)
     if not over or not thin or not active.any():
         return []
-    return [
-        _Restriction(expansion_of(one, dimension, boxes), expansion_of(other, dimension, boxes), active)
-        for one, other in zip(over, thin, strict=True)
-    ]
+    result = []
+    for one, other in zip(over, thin, strict=True):
+        across = expansion_of(one, dimension, boxes)
+        # What is below zero all over a box restricts nothing there.
+        result.append(_Restriction(across, expansion_of(other, dimension, boxes), active & ~(across.value[1] <= 0)))
+    return result
 
 
 def _times(mu: FloatArray, value: FloatArray) -> FloatArray:

@@ -25,6 +25,8 @@ AIM, ENOUGH = 1e-8, 1e-6
 _WORK, _INSISTED = 8e6, 2e9
 # Points at which the size of a row is measured.
 _MEASURED = 257
+# Why a proof stayed open.
+TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
 # How families are proved that a search separates for certain.
 _EXACT = {
     "closed form": "closed form",
@@ -175,7 +177,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
         time.monotonic() - started,
         open_at,
         worst.violated,
-        "the boxes that a proof may take were not enough" if open_at is not None else "",
+        "" if open_at is None else POLE if worst.unbounded else TOO_FEW,
     )
 
 

@@ -28,56 +28,82 @@ def enclose_curve(curves: CurveStack, arguments: Sequence[Enclosure], opening: O
         return _stacked([enclose_curve(CurveStack.of_tables((each,)), arguments, opening) for each in curves.members()])
     values = curves.array
     assert values is not None
+    if form.outside == "wrap":
+        arguments = [_unwound(form, axis, each, opening) for axis, each in enumerate(arguments)]
+    places = [_Place(form, axis, each.value) for axis, each in enumerate(arguments)]
+    if form.kind != "linear":
+        return _steps(_hull_of_cells(values, places), places, opening)
     if len(arguments) == 1:
-        place = _Place(form, arguments[0].value, 0)
-        if form.kind == "linear":
-            return _straight_pieces(place, values, arguments[0], opening)
-        return _steps(_hull_of_cells(values, [place]), [place], opening)
-    places = [_Place(form, each.value, axis) for axis, each in enumerate(arguments)]
-    if form.kind == "linear":
-        return _multilinear(places, values, arguments, opening)
-    return _steps(_hull_of_cells(values, places), places, opening)
+        return _straight_pieces(places[0], values, arguments[0], opening)
+    return _multilinear(places, values, arguments, opening)
+
+
+def _unwound(form: Table, axis: int, argument: Enclosure, opening: Opening) -> Enclosure:
+    """An argument moved by whole turns, so that it begins in the first one."""
+    low, high = form.knots[axis][0], form.knots[axis][-1]
+    if not high > low:
+        return Enclosure(iv.exact(low))
+    own = np.floor((argument.value[0] - low) / (high - low)) * (high - low)
+    turns = np.where(np.isfinite(own), own, 0.0)
+    moved = argument + Enclosure(iv.negative(iv.exact(turns)))
+    if argument.constant:
+        return moved
+    chosen = opening.recorded(turns)
+    if opening.replay is None:
+        return moved
+    # The value is its own, the base that of the box: they may be turns apart.
+    based = argument + Enclosure(iv.negative(iv.exact(chosen)))
+    rest = iv.exact(0.0) if based.rest is None else based.rest
+    return Enclosure(moved.value, moved.slopes, moved.bends, rest, based.base, based.base_slopes)
 
 
 class _Place:
-    """Which cells between knots an argument meets over boxes: numbers of the first and the last of them."""
+    """Which cells between knots an argument meets over boxes: numbers of the first and the last of them.
 
-    def __init__(self, form: Table, w: Interval, axis: int) -> None:
+    A box that only touches a knot meets the cells on both of its sides.
+    """
+
+    def __init__(self, form: Table, axis: int, w: Interval) -> None:
         knots = form.knots[axis]
         low, high = knots[0], knots[-1]
-        self.knots = knots
+        self.knots, self.wraps = knots, form.outside == "wrap"
+        self.w = a, b = np.clip(w[0], low, high), np.clip(w[1], low, high)
+        # Where nothing is known of the argument, or it passes the seam, all values count.
         self.beyond = ~(w[0] <= w[1])
-        if form.outside == "wrap" and high > low:
-            turns = np.floor((w[0] - low) / (high - low)) * (high - low)
-            w = iv.subtract(w, iv.exact(turns))
-            # Rounding may move an argument across the seam.
-            self.beyond |= ~((w[0] >= low) & (w[1] <= high))
-        clipped = np.clip(w[0], low, high), np.clip(w[1], low, high)
-        self.touches_end = (w[0] <= low) | (w[1] >= high)
+        if self.wraps:
+            self.beyond |= ~((w[0] >= low) & (w[1] < high))
         self.outside = (w[0] < low) | (w[1] > high)
-        self.w = clipped
+        self.at_end = (w[0] <= low) | (w[1] >= high)
         if form.kind == "nearest":
             middle = (knots[1:] + knots[:-1]) / 2
             margin = 1e-15 * (np.abs(knots[1:]) + np.abs(knots[:-1]))
-            self.first = np.searchsorted(middle + margin, clipped[0], side="left")
-            self.last = np.searchsorted(middle - margin, clipped[1], side="right")
+            self.first = np.searchsorted(middle + margin, a, side="left")
+            self.last = np.searchsorted(middle - margin, b, side="right")
             self.touched = self.first, self.last
             return
-        most = len(knots) - (1 if form.kind == "previous" else 2)
-        right = np.searchsorted(knots, clipped[0], side="right") - 1
-        left = np.searchsorted(knots, clipped[1], side="left") - 1
-        self.first = np.clip(right, 0, max(0, most))
-        self.last = np.maximum(np.clip(left, 0, max(0, most)), self.first)
-        # A box that only touches a knot knows the slopes on its other side too.
+        if form.kind == "previous":
+            self.first = np.clip(np.searchsorted(knots, a, side="right") - 1, 0, len(knots) - 1)
+            self.last = np.clip(np.searchsorted(knots, b, side="right") - 1, 0, len(knots) - 1)
+            self.touched = np.clip(np.searchsorted(knots, a, side="left") - 1, 0, len(knots) - 1), self.last
+            return
+        most = max(0, len(knots) - 2)
+        self.first = np.clip(np.searchsorted(knots, a, side="right") - 1, 0, most)
+        # The line of a cell is right at both of its ends.
+        self.last = np.maximum(np.clip(np.searchsorted(knots, b, side="left") - 1, 0, most), self.first)
         self.touched = (
-            np.clip(np.searchsorted(knots, clipped[0], side="left") - 1, 0, max(0, most)),
-            np.clip(np.searchsorted(knots, clipped[1], side="right") - 1, 0, max(0, most)),
+            np.clip(np.searchsorted(knots, a, side="left") - 1, 0, most),
+            np.clip(np.searchsorted(knots, b, side="right") - 1, 0, most),
         )
 
     @property
     def single(self) -> BoolArray:
         """Where one cell holds the whole argument."""
-        return (self.first == self.last) & ~self.beyond
+        return (self.first == self.last) & ~self.beyond & ~self.outside
+
+    @property
+    def jumps(self) -> BoolArray:
+        """Where the curve may jump although it has straight pieces: at the seam of turns."""
+        return (self.beyond | self.at_end) if self.wraps else self.beyond
 
 
 def _range_over(values: FloatArray, first: IntArray, last: IntArray, unknown: BoolArray) -> Interval:
@@ -125,10 +151,14 @@ def _straight_pieces(place: _Place, values: FloatArray, argument: Enclosure, ope
     first, last = place.touched
     slopes_low, _ = _range_over(rises[0], first, last, place.beyond)
     _, slopes_high = _range_over(rises[1], first, last, place.beyond)
-    if place.touches_end.any():
-        slopes_low = np.where(place.touches_end, np.minimum(slopes_low, 0.0), slopes_low)
-        slopes_high = np.where(place.touches_end, np.maximum(slopes_high, 0.0), slopes_high)
+    if place.at_end.any():
+        slopes_low = np.where(place.at_end, np.minimum(slopes_low, 0.0), slopes_low)
+        slopes_high = np.where(place.at_end, np.maximum(slopes_high, 0.0), slopes_high)
     slopes = {axis: iv.multiply((slopes_low, slopes_high), each) for axis, each in argument.slopes.items()}
+    if place.jumps.any():
+        zero = iv.exact(0.0)
+        axes = range(opening.dimension)
+        slopes = {axis: iv.choose(place.jumps, iv.EVERYTHING, slopes.get(axis, zero)) for axis in axes}
     cell = opening.recorded(np.clip(np.searchsorted(knots, (a + b) / 2, side="right") - 1, 0, len(knots) - 2))
     # The line through the cell in the middle, and what the curve has more than that.
     line = argument.times(rise(cell))
@@ -172,11 +202,7 @@ def _hull_of_cells(values: FloatArray, places: Sequence[_Place]) -> Interval:
 
 
 def _steps(value: Interval, places: Sequence[_Place], opening: Opening) -> Enclosure:
-    """Steps between knots: no slope on one of them.
-
-    A step ends before the knot that the next one begins with: that knot is looked at in the box beyond it. A slope
-    needs the whole box, the knot included.
-    """
+    """Steps between knots: no slope on one of them."""
     jumps = reduce(np.logical_or, (place.touched[0] != place.touched[1] for place in places))
     jumps = reduce(np.logical_or, (place.beyond for place in places), jumps)
     slopes = {axis: (np.where(jumps, -np.inf, 0.0), np.where(jumps, np.inf, 0.0)) for axis in range(opening.dimension)}
@@ -188,46 +214,58 @@ def _multilinear(
     places: Sequence[_Place], values: FloatArray, arguments: Sequence[Enclosure], opening: Opening
 ) -> Enclosure:
     """A table over several axes, read by straight lines along each."""
+    single = reduce(np.logical_and, (place.single for place in places))
+    cells = [place.first for place in places]
+    chosen = [opening.recorded(cell) for cell in cells]
+    total, corners = _in_cell(places, cells, values, arguments, opening.order)
+    based = total if opening.replay is None else _in_cell(places, chosen, values, arguments, opening.order)[0]
+    flat = values.reshape(len(values), -1)
+    whole = flat.min(axis=1)[:, None], flat.max(axis=1)[:, None]
+    within = np.maximum(total.value[0], corners[0]), np.minimum(total.value[1], corners[1])
+    value = iv.choose(single, within, whole)
+    # Slopes change at every face of a cell.
+    unknown = reduce(np.logical_or, (place.touched[0] != place.touched[1] for place in places), ~single)
+    unknown = reduce(np.logical_or, (place.at_end | place.jumps for place in places), unknown)
+    zero = iv.exact(0.0)
+    slopes = {
+        axis: iv.choose(unknown, iv.EVERYTHING, total.slopes.get(axis, zero)) for axis in range(opening.dimension)
+    }
+    rest = iv.choose(single, zero if based.rest is None else based.rest, iv.subtract(value, based.base))
+    return Enclosure(value, slopes, based.bends, rest, based.base, based.base_slopes)
+
+
+def _in_cell(
+    places: Sequence[_Place],
+    cells: Sequence[IntArray],
+    values: FloatArray,
+    arguments: Sequence[Enclosure],
+    order: int,
+) -> tuple[Enclosure, Interval]:
+    """The product of straight lines of one cell, wherever the arguments are; and the range of the cell's corners."""
     rows = np.arange(len(values))[:, None]
-    single = reduce(np.logical_and, (place.single & ~place.outside for place in places))
     shares = []
-    for place, argument in zip(places, arguments, strict=True):
+    for place, cell, argument in zip(places, cells, arguments, strict=True):
         knots = place.knots
         if len(knots) == 1:
             shares.append(Enclosure(iv.exact(0.0)))
             continue
-        gap = iv.subtract(iv.exact(knots[place.first + 1]), iv.exact(knots[place.first]))
-        away = argument + Enclosure(iv.negative(iv.exact(knots[place.first])))
+        gap = iv.subtract(iv.exact(knots[cell + 1]), iv.exact(knots[cell]))
+        away = argument + Enclosure(iv.negative(iv.exact(knots[cell])))
         shares.append(away.times(iv.reciprocal(gap)))
     total: Enclosure | None = None
     corners = []
     for corner in product((0, 1), repeat=len(places)):
-        cell = tuple(
-            np.minimum(place.first + upper, len(place.knots) - 1) for place, upper in zip(places, corner, strict=True)
+        at = tuple(
+            np.minimum(cell + upper, len(place.knots) - 1)
+            for place, cell, upper in zip(places, cells, corner, strict=True)
         )
-        weight = Enclosure(iv.exact(values[(rows, *cell)]))
+        weight = Enclosure(iv.exact(values[(rows, *at)]))
         corners.append(weight.value[0])
         for share, upper in zip(shares, corner, strict=True):
-            factor = share if upper else Enclosure(iv.exact(1.0)) - share
-            weight = weight.multiply(factor, opening.order)
+            weight = weight.multiply(share if upper else Enclosure(iv.exact(1.0)) - share, order)
         total = weight if total is None else total + weight
     assert total is not None
-    flat = values.reshape(len(values), -1)
-    whole = flat.min(axis=1)[:, None], flat.max(axis=1)[:, None]
-    cell_range = np.minimum.reduce(corners), np.maximum.reduce(corners)
-    within = np.maximum(total.value[0], cell_range[0]), np.minimum(total.value[1], cell_range[1])
-    value = iv.choose(single, within, whole)
-    # Slopes change at every face of a cell.
-    touching = reduce(np.logical_or, (place.touched[0] != place.touched[1] for place in places), ~single) | reduce(
-        np.logical_or, (place.touches_end for place in places)
-    )
-    slopes = {
-        axis: iv.choose(touching, iv.EVERYTHING, total.slopes.get(axis, iv.exact(0.0)))
-        for axis in range(opening.dimension)
-    }
-    zero = iv.exact(0.0)
-    rest = iv.choose(single, zero if total.rest is None else total.rest, iv.subtract(value, total.base))
-    return Enclosure(value, slopes, total.bends, rest, total.base, total.base_slopes)
+    return total, (np.minimum.reduce(corners), np.maximum.reduce(corners))
 
 
 def _stacked(parts: Sequence[Enclosure]) -> Enclosure:

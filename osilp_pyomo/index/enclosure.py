@@ -69,8 +69,8 @@ class Opening:
         Which side of each condition is taken.
     replay : Opening, optional
         Shares and sides as another opening chose them: for the base of a function at points of the same boxes.
-    numbering : dict, optional
-        The number of each condition, as ``numbers`` told it after a first look.
+    numbering : dict
+        The number of each condition that may be taken; the same condition in several terms has one number.
     """
 
     dimension: int
@@ -78,18 +78,14 @@ class Opening:
     tilts: dict[Key, FloatArray] = field(default_factory=dict)
     taken: IntArray | None = None
     replay: Opening | None = None
-    numbering: dict[Key, int] | None = None
-    numbers: dict[Key, int] = field(default_factory=dict)
+    numbering: Mapping[Key, int] = field(default_factory=dict)
     straddled: dict[Key, bool] = field(default_factory=dict)
     shares: list[FloatArray] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: dict[int, Condition] = field(default_factory=dict)
     choices: list[Any] = field(default_factory=list)
+    #: Whether neither kinks nor conditions nor curves were met.
+    smooth: bool = True
     _place: tuple[int, int, int] = (0, 0, 0)
-
-    @property
-    def smooth(self) -> bool:
-        """Whether neither kinks nor conditions nor steps were met."""
-        return not (self.shares or self.choices or self.numbers)
 
     def begin(self, group: int) -> None:
         """Begin with the terms of a group, or with further columns of it: kinks are counted from the first again."""
@@ -107,26 +103,22 @@ class Opening:
             if key in self.tilts:
                 share = np.where(straddles, self.tilts[key], share)
             self.straddled[key] = self.straddled.get(key, False) or bool(straddles.any())
+        self.smooth = False
         self.shares.append(share)
         return share
 
     def known_sides(self, condition: Condition) -> tuple[BoolArray, BoolArray]:
         """Where a condition holds and where it fails: by itself, or because that side was taken.
 
-        A condition with an answer for each column cannot be taken; the same one in another term has the same number.
+        A condition with an answer for each column cannot be taken.
         """
         group, kinks, conditions = self._place
         key, self._place = (group, conditions), (group, kinks, conditions + 1)
-        if condition.holds.shape[0] > 1:
+        number = self.numbering.get(key)
+        self.smooth = False
+        if number is None or condition.holds.shape[0] > 1:
             return condition.holds, condition.fails
-        if self.numbering is not None:
-            number = self.numbering[key]
-        else:
-            same = (k for k, known in enumerate(self.conditions) if known.same_as(condition))
-            number = self.numbers.get(key, next(same, len(self.conditions)))
-        self.numbers[key] = number
-        if number == len(self.conditions):
-            self.conditions.append(condition)
+        self.conditions[number] = condition
         if self.taken is None or number >= len(self.taken):
             return condition.holds, condition.fails
         taken = self.taken[number][None]
@@ -139,6 +131,7 @@ class Opening:
         """A choice of the base, such as which of two functions it is: the same as in the opening that is replayed."""
         if self.replay is not None:
             choice = self.replay.choices[len(self.choices)]
+        self.smooth = False
         self.choices.append(choice)
         return choice
 
@@ -159,21 +152,6 @@ class Condition:
     def negated(self) -> Condition:
         """Its contrary."""
         return Condition(self.fails, self.holds, self.unless, self.when)
-
-    def same_as(self, other: Condition) -> bool:
-        """Whether it is the same condition in another term, by its values."""
-        mine, theirs = self.when or self.unless, other.when or other.unless
-        if mine is None or theirs is None or len(mine) != len(theirs):
-            return False
-        return all(
-            one.slopes.keys() == two.slopes.keys()
-            and all(
-                np.array_equal(end, same)
-                for a, b in [(one.value, two.value), *((one.slopes[k], two.slopes[k]) for k in one.slopes)]
-                for end, same in zip(a, b, strict=True)
-            )
-            for one, two in zip(mine, theirs, strict=True)
-        )
 
 
 def all_of(parts: Sequence[Condition]) -> Condition:
@@ -318,6 +296,7 @@ class Enclosure:
             # Behind a pole a function goes on elsewhere, whatever its slope says.
             slopes, bends = _unknown(slopes, pole), _unknown(bends, pole)
             base_slopes = None if base_slopes is None else _unknown(base_slopes, pole)
+            rest = None if rest is None else iv.choose(pole, iv.EVERYTHING, rest)
         return Enclosure(value, slopes, bends, rest, base, base_slopes)
 
     def absolute(self, opening: Opening) -> Enclosure:

@@ -7,7 +7,7 @@ its curvature and its degree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -119,6 +119,21 @@ class Formula:
             axes.__getitem__,
             lambda name, parts: NODES[name].enclose(parts, opening),
         )
+
+    def conditions(self, slots: Sequence[Hashable]) -> list[Hashable]:
+        """What each of its conditions is, in the order in which an enclosure meets them: equal for equal ones.
+
+        ``slots`` stand for the data.
+        """
+        found: list[Hashable] = []
+
+        def node(name: str, parts: list[Hashable]) -> Hashable:
+            if name == "if":
+                found.append(parts[0])
+            return (name, *parts)
+
+        self.fold(lambda text: ("literal", float(text)), slots, lambda axis: ("axis", axis), node)
+        return found
 
     def piecewise_constant(self, slots: Sequence[Any]) -> bool:
         """Whether it is constant between the places where its conditions switch; ``slots`` are the data."""

@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 import pytest
 from optima import PROBLEMS
 from proof_models import KINDS, random_row
+from pyomo.core.expr.numeric_expr import MaxExpression
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
@@ -256,6 +257,86 @@ def test_a_peak_far_out_on_a_half_line():
     result = osilp.solve(m)
     assert result.certified
     assert result.objective == pytest.approx(1, abs=1e-6)
+
+
+LINE, START, SLOT = (lambda u, v: u + 0.37 * v), 0.613217, 1e-7
+
+
+def in_slot(u, v):
+    return pyo.inequality(START, LINE(u, v), START + SLOT)
+
+
+def curve(points, values, kind, outside):
+    """A Profile over the first index, as ``P`` of the model."""
+    return {"points": points, "initialize": values, "kind": kind, "outside": outside}
+
+
+STEP = curve([0, 0.5, 1], [0, 0, 1], "previous", "clamp")
+TURNS = curve([0, 0.1, 1], [0, 1, 0], "linear", "wrap")
+SEAM = curve([0, 1], [0, 1], "linear", "wrap")
+# Functions, their index, an x below their maximum, and a Profile that they read.
+VIOLATED = {
+    "a pole": (lambda P, u: 1 / (u - 0.3), [(-1, 1)], 5.0, None),
+    "an odd pole": (lambda P, u: (u - 0.3) ** -3, [(-1, 1)], 5.0, None),
+    "a condition and its contrary": (
+        lambda P, u, v: pyo.Expr_if(in_slot(u, v), 1.0, 0.0) + pyo.Expr_if(pyo.lnot(in_slot(u, v)), -5.0, 0.0),
+        [(0, 1), (0, 1)],
+        0.5,
+        None,
+    ),
+    "at most and below": (
+        lambda P, u, v: pyo.Expr_if(LINE(u, v) <= START, 1.0, 0.0) - pyo.Expr_if(LINE(u, v) < START, 1.0, 0.0),
+        [(0, 1), (0, 1)],
+        0.5,
+        None,
+    ),
+    "a condition and a part of it": (
+        lambda P, u, v: (
+            pyo.Expr_if(LINE(u, v) <= START, 1.0, 0.0)
+            - pyo.Expr_if(pyo.land(LINE(u, v) <= START, pyo.lor(v <= 0.2, v >= 0.2 + SLOT)), 2.0, 0.0)
+        ),
+        [(0, 1), (0, 1)],
+        0.5,
+        None,
+    ),
+    "the last step of a falling argument": (lambda P, u: P(1 - u), [(0, 1)], 0.5, STEP),
+    "the last step of a square": (lambda P, u: P(u**2), [(0, 1)], 0.5, STEP),
+    "beyond the last step": (lambda P, u, v: P(u + v) - 100 * abs(u + v - 1), [(0, 1), (0, 1)], 0.5, STEP),
+    "a later turn": (lambda P, u: P(u) - 20 * (u - 1.5) ** 2 + u, [(0, 3)], 2.0, TURNS),
+    "an earlier turn": (lambda P, u: P(u) - 200 * (u + 1.95) ** 2, [(-3, 0)], 0.4, TURNS),
+    "turns in the plane": (lambda P, u, v: P(u + v) - 20 * (u + v - 1.5) ** 2 + u - v, [(0, 2), (0, 2)], 2.0, TURNS),
+    "before the seam": (lambda P, u: P(u) + 0.01 * u, [(0, 1.5)], 0.7, SEAM),
+    "a wall of one number": (
+        lambda P, u, v: MaxExpression((0, 1 - 1e18 * abs(u - 0.5))) * (1 - (v - 0.0637) ** 2 * 90000),
+        [(0, 1), (0, 1)],
+        0.5,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VIOLATED)
+def test_what_was_proved_wrongly_once(name):
+    function, bounds, x, data = VIOLATED[name]
+    m = pyo.ConcreteModel()
+    for letter, each in zip("uv", bounds, strict=False):
+        m.add_component(letter, pyo.RangeSet(*each, 0))
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    read = None
+    if data is not None:
+        m.P = read = osilp.Profile(over=m.u, **data)
+    sets = [m.component(letter) for letter in "uv"[: len(bounds)]]
+    m.above = osilp.SemiInfiniteConstraint(*sets, rule=lambda m, *u: m.x >= function(read, *u))
+    (family,) = trace_model(m).problem.families
+    proof = prove_by_enclosures(family, np.array([x]), Budget(3e6))
+    assert not proof.proved
+
+
+def test_a_condition_inside_of_where():
+    result = smallest((0, 1), (0, 1), rule=lambda u, v: u * v, where=lambda m, u, v: pyo.Expr_if(u <= 0.5, u, v) <= 0.9)
+    assert result.certified
+    assert result.objective == pytest.approx(0.9, abs=1e-7)
 
 
 # -- bookings ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ here is relaxed or sampled: a box is dropped only by a bound that holds on all o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,8 +28,8 @@ from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow, Expansion, expan
 # Boxes along each axis to begin with, by dimension.
 _FIRST = {1: 32, 2: 8, 3: 4}
 _FIRST_OTHER = 2
-# Cuts at knots and switch points along an axis at most, in one dimension and in more.
-_CUTS, _CUTS_BOX = 4096, 8
+# Boxes to begin with at most, where they are cut at knots and switch points.
+_CUTS = 4096
 # A side that is longer than this stands for one without an end.
 _FAR = 1e8
 # Sweeps over the slopes of kinks and the multipliers of conditions.
@@ -119,26 +119,21 @@ class _Look:
 
 
 def first_boxes(low: FloatArray, high: FloatArray, cuts: Sequence[FloatArray]) -> _Boxes:
-    """Boxes that cover the domain, cut at places where the function may change, and its ends by themselves."""
+    """Boxes that cover the domain, cut at places where the function may change."""
     dimension = len(low)
     count = _FIRST.get(dimension, _FIRST_OTHER)
     edges = []
     for axis in range(dimension):
         places = cuts[axis][(cuts[axis] > low[axis]) & (cuts[axis] < high[axis])]
-        most = _CUTS if dimension == 1 else _CUTS_BOX
+        most = max(8, int(_CUTS ** (1 / dimension)) - count)
         if len(places) > most:
             places = places[np.unique(np.linspace(0, len(places) - 1, most).astype(int))]
         even = np.linspace(low[axis], high[axis], count + 1)
         if high[axis] - low[axis] > _FAR:
             even = _powers(low[axis], high[axis])
         edges.append(np.unique(np.concatenate([[low[axis], high[axis]], even, places])))
-    # A step ends before its last knot: the ends of the domain are boxes of their own.
-    lows = [edge if len(places) else edge[:-1] for edge, places in zip(edges, cuts, strict=True)]
-    highs = [
-        np.append(edge[1:], edge[-1]) if len(places) else edge[1:] for edge, places in zip(edges, cuts, strict=True)
-    ]
-    boxes_low = np.array(np.meshgrid(*lows, indexing="ij")).reshape(dimension, -1)
-    boxes_high = np.array(np.meshgrid(*highs, indexing="ij")).reshape(dimension, -1)
+    boxes_low = np.array(np.meshgrid(*(edge[:-1] for edge in edges), indexing="ij")).reshape(dimension, -1)
+    boxes_high = np.array(np.meshgrid(*(edge[1:] for edge in edges), indexing="ij")).reshape(dimension, -1)
     count = boxes_low.shape[1]
     return _Boxes(boxes_low, boxes_high, np.zeros((0, count), dtype=np.int8), np.full(count, np.inf))
 
@@ -233,9 +228,7 @@ class BranchAndBound:
     def _look(self, boxes: _Boxes) -> _Look:
         row, opening = self.row, self.row.opening(2, taken=boxes.taken)
         found = row.enclose(boxes.low, boxes.high, opening)
-        if row.numbering is None:
-            row.numbering = dict(opening.numbers)
-        inside = row.inside(boxes.low, boxes.high, row.opening(2))
+        inside = row.inside(boxes.low, boxes.high)
         bound, scale = np.fmin(found.value[1], boxes.bound), self._scale(boxes)
         live = ~(bound <= self._allowed(scale))
         self._note(bound[~live], scale[~live])
@@ -257,14 +250,14 @@ class BranchAndBound:
         picked = boxes.pick(kept)
         picked.bound = bound
         steep = np.abs(found.slopes[:, :, kept]).max(axis=0)
-        undecided = [
-            np.broadcast_to(~(each.holds | each.fails), (1, boxes.count))[0][kept] for each in opening.conditions
-        ]
+        undecided = np.zeros((1 + max(opening.conditions, default=-1), len(kept)), dtype=bool)
+        for number, each in opening.conditions.items():
+            undecided[number] = np.broadcast_to(~(each.holds | each.fails), (1, boxes.count))[0][kept]
         wide = picked.high - picked.low
         return _Look(
             picked,
             np.where(np.isfinite(steep), steep, np.nan) * wide,
-            np.array(undecided, dtype=bool).reshape(len(undecided), len(kept)),
+            undecided,
         )
 
     def _note(self, bounds: FloatArray, scale: FloatArray) -> None:
@@ -280,13 +273,18 @@ class BranchAndBound:
             return np.full(boxes.count, self.size)
         return np.maximum(self.size, 1e-3 * self.row.smallest_terms(boxes.low, boxes.high))
 
-    def _impossible(self, boxes: _Boxes, conditions: Sequence[Condition]) -> BoolArray:
+    def _impossible(self, boxes: _Boxes, conditions: Mapping[int, Condition]) -> BoolArray:
         """Boxes on a side of a condition that none of their points is on."""
         result = np.zeros(boxes.count, dtype=bool)
-        for side, condition in zip(boxes.taken, conditions, strict=False):
+        for side, condition in self._taken(boxes, conditions):
             result |= (side == HOLDS) & np.broadcast_to(condition.fails, (1, boxes.count))[0]
             result |= (side == FAILS) & np.broadcast_to(condition.holds, (1, boxes.count))[0]
         return result
+
+    @staticmethod
+    def _taken(boxes: _Boxes, conditions: Mapping[int, Condition]) -> Iterator[tuple[IntArray, Condition]]:
+        """The sides that boxes look at of each condition."""
+        return ((boxes.taken[number], each) for number, each in conditions.items() if number < len(boxes.taken))
 
     def _left_to_neighbours(self, boxes: _Boxes, found: Expansion, asked: BoolArray) -> BoolArray:
         """Boxes on which the function rises towards a neighbour; at the domain's edge they shrink to that face."""
@@ -316,7 +314,7 @@ class BranchAndBound:
         if opening.smooth and len(kept) < boxes.count:
             # Nothing was chosen that would have to be chosen again.
             boxes, found, bound, scale = boxes.pick(kept), found.take(kept), bound[kept], scale[kept]
-            inside = row.inside(boxes.low, boxes.high, row.opening(2))
+            inside = row.inside(boxes.low, boxes.high)
             opening = row.opening(2, taken=boxes.taken)
             kept = np.arange(len(kept))
         centre = _middle(boxes.low, boxes.high)
@@ -343,15 +341,13 @@ class BranchAndBound:
     ) -> list[_Restriction]:
         """Functions that are at most zero on the part of each box that is looked at."""
         result = []
-        for number, side in enumerate(boxes.taken):
-            if number >= len(opening.conditions):
-                break
-            over, thin = opening.conditions[number], at.conditions[number]
+        pairs = zip(self._taken(boxes, opening.conditions), self._taken(boxes, at.conditions), strict=True)
+        for (side, over), (_, thin) in pairs:
             result += _restrictions(over.when, thin.when, side == HOLDS, len(self.low))
             result += _restrictions(over.unless, thin.unless, side == FAILS, len(self.low))
         if inside is not None and inside.when:
             certain = np.broadcast_to(inside.holds, (1, boxes.count))[0]
-            thin_inside = self.row.inside(centre, centre, self.row.opening(1))
+            thin_inside = self.row.inside(centre, centre, 1)
             assert thin_inside is not None
             result += _restrictions(inside.when, thin_inside.when, ~certain, len(self.low))
         return [each for each in result if each.active.any()]
@@ -456,21 +452,25 @@ class BranchAndBound:
                 powers = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
                 ratio = np.maximum(low / high, high / low)
             middle = np.where((np.sign(low) == np.sign(high)) & (ratio > 16), powers, middle)
+        # Between two neighbouring numbers there is nothing left to look at but themselves.
+        neighbours = (middle <= low) | (middle >= high)
         first = _Boxes(boxes.low.copy(), boxes.high.copy(), boxes.taken, boxes.bound)
         second = _Boxes(boxes.low.copy(), boxes.high.copy(), boxes.taken, boxes.bound)
-        first.high[axis, each] = middle
-        second.low[axis, each] = middle
-        # Between two neighbouring numbers there is nothing left to look at but themselves.
-        done = (middle <= low) | (middle >= high)
+        first.high[axis, each] = np.where(neighbours, low, middle)
+        second.low[axis, each] = np.where(neighbours, high, middle)
+        done = wide.max(axis=0) == 0
         if done.any():
-            small = boxes.pick(done)
-            ends = np.maximum(self.values(small.low.T), self.values(small.high.T))
-            # Where no bound is known, there may be a pole between them.
-            known = np.isfinite(small.bound) & ~np.isnan(ends)
-            self._note(np.minimum(small.bound, ends)[known], self._scale(small)[known])
-            self.poles += [small.pick(~known)] if not known.all() else []
+            self._note_points(boxes.pick(done))
             first, second = first.pick(~done), second.pick(~done)
         return [first, second]
+
+    def _note_points(self, points: _Boxes) -> None:
+        """Boxes that are single points: there the row's own functions say what it is."""
+        values = self.values(points.low.T)
+        # Where no bound is known, there may be a pole beside it.
+        known = np.isfinite(points.bound) & ~np.isnan(values)
+        self._note(np.minimum(points.bound, values)[known], self._scale(points)[known])
+        self.poles += [points.pick(~known)] if not known.all() else []
 
 
 @dataclass(frozen=True, eq=False)

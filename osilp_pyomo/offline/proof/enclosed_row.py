@@ -6,7 +6,7 @@ are added with the weights x, rounding included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -84,7 +84,7 @@ class EnclosedRow:
         self.terms += [(group, np.full(len(group.columns), -side)) for group in limit]
         self.columns = sum(len(weights) for _, weights in self.terms)
         self.region = family.domain.region
-        self.numbering: dict[Key, int] | None = None
+        self.numbering = _numbered(self.terms)
 
     @property
     def cost(self) -> float:
@@ -127,12 +127,29 @@ class EnclosedRow:
                     total += np.abs(weights[part]) @ np.broadcast_to(least, (len(weights[part]), boxes))
         return total
 
-    def inside(self, low: FloatArray, high: FloatArray, opening: Opening) -> Condition | None:
+    def inside(self, low: FloatArray, high: FloatArray, order: int = 2) -> Condition | None:
         """What is known over boxes of the condition that the row is restricted to; None where there is none."""
         if self.region is None:
             return None
         with np.errstate(all="ignore"):
-            return self.region.enclose(coordinates(low, high), opening)
+            return self.region.enclose(coordinates(low, high), Opening(self.dimension, order))
+
+
+def _numbered(terms: Sequence[tuple[TermGroup, FloatArray]]) -> dict[Key, int]:
+    """A number for each condition of the terms; one that stands in several of them has one number."""
+    numbers: dict[Hashable, int] = {}
+    result: dict[Key, int] = {}
+    for number, (group, weights) in enumerate(terms):
+        if group.formula is None:
+            continue
+        # The data of a single column are numbers; those of several columns belong to this group alone.
+        slots: list[Hashable] = [
+            float(slot[0]) if len(weights) == 1 and isinstance(slot, np.ndarray) else ("slot", number, place)
+            for place, slot in enumerate(group.slots)
+        ]
+        for place, condition in enumerate(group.formula.conditions(slots)):
+            result[number, place] = numbers.setdefault(condition, len(numbers))
+    return result
 
 
 def _parts(columns: int, boxes: int) -> Iterator[slice]:

@@ -45,6 +45,7 @@ _CONDITIONS = {
     "infeasible": TerminationCondition.provenInfeasible,
     "unbounded": TerminationCondition.unbounded,
     "infeasible_or_unbounded": TerminationCondition.infeasibleOrUnbounded,
+    "undecided": TerminationCondition.unknown,
     "time_limit": TerminationCondition.maxTimeLimit,
     "iteration_limit": TerminationCondition.iterationLimit,
     "solver_error": TerminationCondition.error,
@@ -127,7 +128,7 @@ class OsilpResults(Results):
 
 
 def _solution_status(result: Result) -> SolutionStatus:
-    if result.status in ("infeasible", "unbounded", "infeasible_or_unbounded") or result.answer is None:
+    if result.answer is None:
         return SolutionStatus.noSolution
     if not result.feasible:
         return SolutionStatus.infeasible

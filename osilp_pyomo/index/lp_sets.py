@@ -7,6 +7,7 @@ Also the local search that all convex sets share: a smooth function maximized by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,11 @@ class LiftedBody(Body):
         """Coordinates in all balls, or the proof by tangent planes that there are none."""
         oracle = LinearOracle(self._lift, self._what)
         z = oracle.maximize(np.zeros(self._lift.coordinates))
+        # The point nearest to the middles of all balls is in them where they are not far apart; in many dimensions
+        # tangent planes take very long to find it.
+        nearest = self._nearest_to_middles(z)
+        if max(ball.excess(nearest) for ball in self._lift.balls) <= _ON_BALL:
+            return nearest
         for _ in range(_TANGENTS):
             worst = max(self._lift.balls, key=lambda ball: ball.excess(z))
             if worst.excess(z) <= _ON_BALL:
@@ -169,6 +175,19 @@ class LiftedBody(Body):
         raise DomainError(
             f"{self._what} has no point that could be found: its parts at best touch; make one of them larger."
         )
+
+    def _nearest_to_middles(self, start: FloatArray) -> FloatArray:
+        """Coordinates in the linear part with the least sum of squared distances to the middles of the balls."""
+        linear = replace(self._lift, balls=())
+        balls = self._lift.balls
+
+        def nearness(z: FloatArray) -> float:
+            return -sum(float(np.sum((ball.matrix @ z - ball.centre) ** 2)) for ball in balls)
+
+        def gradient(z: FloatArray) -> FloatArray:
+            return -2.0 * np.sum([(ball.matrix @ z - ball.centre) @ ball.matrix for ball in balls], axis=0)
+
+        return local_maximum(linear, nearness, gradient, start)
 
     def _maximize_in_balls(self, cost: FloatArray) -> FloatArray:
         """Where a linear function is largest: a local search, which is global here, proved by tangent planes.

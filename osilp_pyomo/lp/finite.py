@@ -65,6 +65,11 @@ class FiniteLP:
         return worst
 
 
+# The terms of a row count as at least this share of its largest coefficient times the largest of all values: a row
+# whose own values are zero is no more accurate than the others.
+TERM_FLOOR = 1e-3
+
+
 @dataclass(frozen=True, eq=False)
 class RowBlock:
     """Some rows in numbers: ``lower <= matrix @ x[columns] <= upper``."""
@@ -86,7 +91,9 @@ class RowBlock:
 
     def size(self, x: FloatArray) -> FloatArray:
         """Sum of each row's absolute terms."""
-        return np.abs(self.matrix) @ np.abs(x[self.columns])
+        size = np.abs(self.matrix)
+        largest = size.max(axis=1, initial=0.0) * np.abs(x).max(initial=0.0)
+        return np.maximum(size @ np.abs(x[self.columns]), TERM_FLOOR * largest)
 
     def scale(self, x: FloatArray) -> FloatArray:
         """What violations of the rows are measured by; see :func:`violation_scale`."""

@@ -212,7 +212,8 @@ class HighsModel:
             self._highs.run()
             status = self._status()
             self._set("presolve", "choose")
-        info = self._highs.getInfo()
+        if status in ("time_limit", "iteration_limit") and self._integer.any():
+            return self._incumbent(status)
         if status != "optimal":
             nothing = np.nan
             if status == "unbounded":
@@ -226,11 +227,24 @@ class HighsModel:
         objective = self._lp.value(x)
         if self._integer.any():
             x[self._integer] = np.round(x[self._integer])
-            bound = float(info.mip_dual_bound) * cost + self._lp.offset
-            return LPSolution(status, self._lp.value(x), bound, x)
+            return LPSolution(status, self._lp.value(x), self._integer_bound(), x)
         row_duals = np.array(found.row_dual) * cost / self._sizes
         reduced_costs = self._scaling.reduced_costs(np.array(found.col_dual))
         return LPSolution(status, objective, objective, x, row_duals, reduced_costs)
+
+    def _integer_bound(self) -> float:
+        """What HiGHS' branch and bound has proved of the objective so far."""
+        return float(self._highs.getInfo().mip_dual_bound) * self._scaling.cost + self._lp.offset
+
+    def _incumbent(self, status: str) -> LPSolution:
+        """The best integer point before a limit, if there is one, and the bound that is known by then."""
+        bound = self._integer_bound()
+        if self._highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+            return LPSolution(status, np.nan, bound if np.isfinite(bound) else np.nan)
+        found = np.array(self._highs.getSolution().col_value)
+        x = np.clip(self._scaling.point(found), self._lp.column_lower, self._lp.column_upper)
+        x[self._integer] = np.round(x[self._integer])
+        return LPSolution(status, self._lp.value(x), bound, x)
 
     def _from_the_beginning(self) -> None:
         """Solve once more without the old basis, in ways that suit other matrices, after numerical trouble."""

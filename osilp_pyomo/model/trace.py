@@ -254,9 +254,9 @@ def _core_lp(
             data.append(number)
             column_index.append(column)
         starts.append(len(data))
-        constant = sum(number_of(part, what) for part in terms.constants)
-        lower.append(-np.inf if low is None else low - constant)
-        upper.append(np.inf if high is None else high - constant)
+        constants = [number_of(part, what) for part in terms.constants]
+        lower.append(-np.inf if low is None else _difference(low, constants))
+        upper.append(np.inf if high is None else _difference(high, constants))
     matrix = sparse.csr_array(
         (np.array(data, dtype=float), np.array(column_index, dtype=np.int32), np.array(starts, dtype=np.int32)),
         shape=(len(constraints), len(variables)),
@@ -275,6 +275,13 @@ def _core_lp(
         column_names=Names(variables),
         row_names=Names(constraints),
     )
+
+
+def _difference(limit: float, constants: Sequence[float]) -> float:
+    """A limit less some constants; zero where nothing but their rounding is left."""
+    left = limit - sum(constants)
+    size = abs(limit) + sum(map(abs, constants))
+    return 0.0 if abs(left) <= 4 * np.finfo(float).eps * size else left
 
 
 def refuse_odd_domain(variable: Any) -> None:

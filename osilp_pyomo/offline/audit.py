@@ -17,7 +17,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.lp.finite import excess_of, violation_scale
+from osilp_pyomo.lp.finite import TERM_FLOOR, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.scan import apart, scan_points
@@ -164,8 +164,10 @@ def _audit_together(
     for k, (family, close) in enumerate(zip(families, near, strict=True)):
         points[k, len(drawn) :] = drawn[0] if not len(close) else close[np.arange(own) % len(close)]
         assert isinstance(family.rows, AffineRows)
-        terms = (family.rows.matrix[0] + points[k] @ family.rows.matrix[1:]) * x[family.rows.columns]
-        activity[k], size[k] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+        coefficients = family.rows.matrix[0] + points[k] @ family.rows.matrix[1:]
+        terms = coefficients * x[family.rows.columns]
+        largest = np.abs(coefficients).max(axis=1, initial=0.0) * np.abs(x).max(initial=0.0)
+        activity[k], size[k] = terms.sum(axis=1), np.maximum(np.abs(terms).sum(axis=1), TERM_FLOOR * largest)
         lower[k], upper[k] = family.rows.limits(points[k])
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))

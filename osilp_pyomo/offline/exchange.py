@@ -40,6 +40,8 @@ _CLUSTER_RADII = (0.15, 0.01)
 # So many iterations without less violation, at a violation this small, are the limit of rounding; whether the
 # answer is good enough is for the bracket and the audit to say.
 _STALLED, _ROUNDING = 15, 1e-6
+# A relative violation at a limit that is worth repairing, and a bracket, relative to 1 + |objective|, that is closed.
+_NEARLY, _CLOSED = 1e-6, 1e-9
 # A move towards a Slater point can uncover a violation that was hidden beside a larger one.
 _REPAIRS = 3
 # A direction that improves the objective by more than this share of its largest cost, over a unit box, is a ray.
@@ -152,6 +154,10 @@ class Exchange:
         # Without a cost nothing can be unbounded, and what a box does to integers could not be seen in the answer.
         self._boxes = iter(_BOXES if problem.core.cost.any() and not problem.core.integer.any() else ())
         self._held = False
+        self._relaxed = False
+        # What tells that the problem is unbounded: a ray with its families and searches, and a point.
+        self.ray: tuple[SemiInfiniteLP, tuple[Search, ...], FloatArray] | None = None
+        self.witness: FloatArray | None = None
         for search in self.searches:
             self._add(search, *search.beginning())
 
@@ -219,6 +225,11 @@ class Exchange:
                     continue
                 feasible = self._find_any_point()
                 return self._without_answer("infeasible" if feasible == "infeasible" else "infeasible_or_unbounded")
+            if current.status == "infeasible_or_unbounded" and self._relax():
+                continue
+            if current.status == "time_limit" and solution is None and current.x is not None:
+                # The best integer point so far; whether it keeps all rows is for the audit to say.
+                return self._finish(current.status, current, ())
             if current.status in ("time_limit", "solver_error", "iteration_limit") and solution is not None:
                 status = current.status
                 break
@@ -231,7 +242,9 @@ class Exchange:
                 return self._without_answer(current.status)
             assert current.x is not None
             solution, self._solved = current, self.working.copy()
-            found = tuple(search.worst(current.x) for search in self.searches)
+            found = self._searched(current.x)
+            if len(found) < len(self.searches):
+                return self._finish("time_limit", solution, ())
             violated = [max(0.0, each.worst) for each in found]
             added = sum(map(self._add_violated, self.searches, found))
             if added and solution.row_duals is not None and self._continuum:
@@ -260,6 +273,30 @@ class Exchange:
         if solution is None:
             return self._without_answer(status)
         return self._finish(status, solution, found)
+
+    def _searched(self, x: FloatArray) -> tuple[Violations, ...]:
+        """What each search finds at x; those that time is left for."""
+        found: list[Violations] = []
+        for search in self.searches:
+            if found and self._out_of_time():
+                break
+            found.append(search.worst(x))
+        return tuple(found)
+
+    def _relax(self) -> bool:
+        """Add the rows that the problem without its integers needs, once; False where there is nothing to relax.
+
+        HiGHS does not tell whether an integer problem is infeasible or unbounded where its relaxation, with the few
+        rows that are known yet, is unbounded.
+        """
+        core = self.problem.core
+        if not core.integer.any() or self._relaxed:
+            return False
+        self._relaxed = True
+        relaxed = SemiInfiniteLP(replace(core, integer=np.zeros(core.columns, dtype=bool)), self.problem.families)
+        inner = Exchange(relaxed, self.searches, self.remaining())
+        inner.run()
+        return sum(self.add_points(number, points) for number, points in enumerate(inner._points(inner.working))) > 0
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -396,15 +433,20 @@ class Exchange:
         assert solution.x is not None
         core = self.problem.core
         x, moved = solution.x, None
-        if status == "optimal" and any(each.worst > 0 for each in found):
+        near = status in ("time_limit", "iteration_limit") and bool(found) and max(e.relative for e in found) <= _NEARLY
+        if (status == "optimal" or near) and any(each.worst > 0 for each in found):
             moved = self._repair(x, found)
             if moved is not None:
                 x = moved
                 found = tuple(search.worst(x) for search in self.searches)
+        value, bound = core.value(x), self._bound(solution)
+        if near and all(each.worst <= 0 for each in found) and abs(value - bound) <= _CLOSED * (1 + abs(value)):
+            # It was stopped where nothing was left to do.
+            status = "optimal"
         outcome = ExchangeOutcome(
             status,
-            core.value(x),
-            self._bound(solution),
+            value,
+            bound,
             x,
             moved is not None,
             found,
@@ -471,6 +513,7 @@ class Exchange:
         if outcome.status not in ("optimal", "inaccurate"):
             # The relaxation of an exchange that was cut short always has a ray.
             return outcome.status
+        self.ray = rays, tuple(searches), outcome.x if outcome.x is not None else np.zeros(0)
         feasible = self._find_any_point()
         return "unbounded" if feasible == "optimal" else feasible
 
@@ -490,7 +533,8 @@ class Exchange:
         without_cost = replace(self.problem.core, cost=np.zeros(self.problem.core.columns))
         problem = SemiInfiniteLP(without_cost, self.problem.families)
         inner = Exchange(problem, self.searches, self.remaining())
-        status = inner.run().status
+        ended = inner.run()
+        status, self.witness = ended.status, ended.x
         # Where no point does, these rows tell why.
         for number, points in enumerate(inner._points(inner.working)):
             self.add_points(number, points)

@@ -12,8 +12,9 @@ from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import Scaling
-from osilp_pyomo.offline.problem import SemiInfiniteLP
-from osilp_pyomo.offline.rows import AffineRows, Rows
+from osilp_pyomo.offline.prepare import CompactFamily
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows, Rows, TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations
 
 # LPs for the largest slack, and rows that one of them gains from a family; a handful of each was ever needed.
@@ -149,12 +150,18 @@ def ray_problem(problem: SemiInfiniteLP) -> SemiInfiniteLP:
         row_lower=_zero_where_finite(core.row_lower),
         row_upper=_zero_where_finite(core.row_upper),
     )
-    families = tuple(replace(family, rows=_homogeneous(family.rows)) for family in problem.families)
-    return SemiInfiniteLP(rays, families)
+    return SemiInfiniteLP(rays, tuple(map(_homogeneous_family, problem.families)))
+
+
+def _homogeneous_family(family: Family) -> Family:
+    rows = _homogeneous(family.rows)
+    if isinstance(family, CompactFamily) and family.declared is not None:
+        return replace(family, rows=rows, declared=_homogeneous_family(family.declared))
+    return replace(family, rows=rows)
 
 
 def _homogeneous(rows: Rows) -> Rows:
-    return rows.homogeneous() if isinstance(rows, AffineRows) else _Homogeneous(rows)
+    return rows.homogeneous() if isinstance(rows, AffineRows | TracedRows) else _Homogeneous(rows)
 
 
 class _Homogeneous(Rows):

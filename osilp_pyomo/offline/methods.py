@@ -45,7 +45,7 @@ _PROOF_ROUNDS = 12
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
 # How a problem ends that has no answer.
-_NO_ANSWER = ("infeasible", "unbounded", "infeasible_or_unbounded")
+_NO_ANSWER = ("infeasible", "unbounded", "infeasible_or_unbounded", "undecided")
 # What joining atoms that straddle one binding point may cost of an integral's accuracy.
 _SAME_ATOM = 1e-7
 
@@ -107,12 +107,19 @@ def solve_by(
     else:
         solved = by_projection(problem, placed, options, fix_integers)
     if options.keep_tiny or not solved.dropped or solved.conflict.clauses or solved.status not in _NO_ANSWER:
-        return solved
+        return _as_proved(problem, solved)
     left = options.remaining_since(started)
     if left.time_limit is None or left.time_limit > 0:
         with suppress(SolverError):
             return solve_by(method, problem, placed, replace(left, keep_tiny=True), fix_integers)
-    return solved
+    return _as_proved(problem, solved)
+
+
+def _as_proved(problem: SemiInfiniteLP, solved: Solved) -> Solved:
+    """A problem without integers is infeasible where rows are told that contradict each other, else undecided."""
+    if solved.status != "infeasible" or solved.conflict.clauses or problem.core.integer.any():
+        return solved
+    return replace(solved, status="undecided")
 
 
 def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
@@ -122,6 +129,8 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
     outcome, settled = _run(exchange, bounded, options)
+    if outcome.status == "unbounded" and not _proves_unbounded(exchange):
+        outcome = replace(outcome, status="undecided", objective=np.nan, bound=np.nan)
     looks = count()
     outcome = _follow_audit(exchange, outcome, settled, options, looks)
     proofs = _prove(exchange, outcome, options)
@@ -135,6 +144,25 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     checked = _audit_outcome(bounded, searches, outcome, next(looks), closely=True)
     bound = _safe_bound(problem, outcome.bound, checked)
     return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
+
+
+def _proves_unbounded(exchange: Exchange) -> bool:
+    """Whether a ray that keeps every row over its whole index, and a point to begin it at, are proved to be so."""
+    if exchange.ray is None or exchange.witness is None:
+        return False
+    rays, searches, ray = exchange.ray
+    wanted = ProofOptions()
+    for families, looking, x in (
+        (rays.families, searches, ray),
+        (exchange.problem.families, exchange.searches, exchange.witness),
+    ):
+        if len(x) != exchange.problem.core.columns:
+            return False
+        found = [search.worst(x) for search in looking]
+        proofs = prove_families(families, looking, found, x, wanted)
+        if not all(proof.proved for proof in proofs):
+            return False
+    return True
 
 
 def _follow_audit(
@@ -430,6 +458,8 @@ def _audit_outcome(
 def _near(searches: Sequence[Search], found: Sequence[Violations], families: int) -> list[FloatArray]:
     """For each family the points that its search found."""
     near: dict[int, FloatArray] = {}
+    if not found:
+        return [np.empty((0, family.domain.dimension)) for search in searches for family in search.families]
     for search, each in zip(searches, found, strict=True):
         for member, number in enumerate(search.numbers.tolist()):
             near[number] = each.points[each.members == member]

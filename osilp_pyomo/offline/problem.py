@@ -21,7 +21,7 @@ from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
+from osilp_pyomo.lp.finite import TERM_FLOOR, FiniteLP, RowBlock, excess_of, violation_scale
 from osilp_pyomo.offline.rows import AffineRows, RowCurvature, Rows, TermGroup, TracedRows
 
 # Vectors of a set at which formulas are compared with the affine ones that they are taken for.
@@ -146,10 +146,12 @@ class Family:
     def activity_and_size(self, points: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Value of the row's left-hand side, and the sum of its absolute terms: what it is the difference of."""
         activity, size, absolute = np.zeros(len(points)), np.zeros(len(points)), np.abs(x)
+        largest = np.zeros(len(points))
         for columns, at, block in self.blocks(points):
             activity[at] += x[columns] @ block
             size[at] += absolute[columns] @ np.abs(block)
-        return activity, size
+            largest[at] = np.maximum(largest[at], np.maximum(block.max(axis=0), -block.min(axis=0)))
+        return activity, np.maximum(size, TERM_FLOOR * largest * absolute.max(initial=0.0))
 
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """By how much the row is overrun at each point; negative where there is slack."""

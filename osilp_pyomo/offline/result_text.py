@@ -25,6 +25,7 @@ _WITHOUT_ANSWER = {
     "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
     "unbounded": "the objective {moves} without limit: a row or a bound that stops it is missing",
     "infeasible_or_unbounded": "HiGHS could not tell which of both it is",
+    "undecided": "it seems to be infeasible or unbounded, and nothing proves that",
     "time_limit": "it was stopped before there was an answer",
     "iteration_limit": "it was stopped before there was an answer",
 }

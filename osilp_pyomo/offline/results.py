@@ -97,7 +97,9 @@ class Result:
     Attributes
     ----------
     method, status, sense : str
-        Status is "optimal", "infeasible", "unbounded", "infeasible_or_unbounded", "time_limit", "iteration_limit" or
+        Status is "optimal", "infeasible" (rows that contradict each other are in ``conflict``; of a model with integers
+        HiGHS says so), "unbounded" (a ray is proved to keep every row over its whole index),
+        "infeasible_or_unbounded", "undecided" (it seems so, and nothing proves it), "time_limit", "iteration_limit" or
         "solver_error" (the last good iteration before numerical trouble), and "inaccurate" where audit or bracket
         are wider than 1e-6. It is that of the problem the method solves: a discretized or projected optimum is a
         bound of the semi-infinite one.

@@ -10,16 +10,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.index.enclosure import Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.formula import Formula
+from osilp_pyomo.index.intervals import moved
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
 # stay in the cache; measured fastest between 2**15 and 2**17.
 BLOCK_SIZE = 2**16
 
+
+# Limits below this are looked at: they may be what rounding left of terms that cancel.
+_TINY = 1e-9
 
 # Points in one block. Fewer make numpy's calls too short, more leave too few columns in a block.
 BLOCK_POINTS = 4096
@@ -75,11 +79,16 @@ class TermGroup:
         # What is not a finite number is looked for, and named, by whoever asked for the block.
         return values if values.shape == (size, len(points)) else np.broadcast_to(values, (size, len(points)))
 
-    def enclose(self, part: slice, axes: Sequence[Enclosure], opening: Opening) -> Enclosure:
-        """What coefficients of some columns can be over boxes, arrays that broadcast to (c, boxes)."""
+    def enclose(self, part: slice, axes: Sequence[Enclosure], opening: Opening, rounded: bool = False) -> Enclosure:
+        """What coefficients of some columns can be over boxes, arrays that broadcast to (c, boxes).
+
+        Data that are ``rounded`` may be other numbers nearby.
+        """
         if self.formula is None:
             raise NoEnclosureError("its formula is not known")
-        slots = [slot[part][:, None] if isinstance(slot, np.ndarray) else slot[part] for slot in self.slots]
+        slots: list[Any] = [slot[part][:, None] if isinstance(slot, np.ndarray) else slot[part] for slot in self.slots]
+        if rounded:
+            slots = [Enclosure(moved(slot, slot)) if isinstance(slot, np.ndarray) else slot for slot in slots]
         found = self.formula.enclose(slots, axes, opening)
         if not isinstance(found, Enclosure):
             raise NoEnclosureError("a condition stands where a number is expected")
@@ -161,9 +170,34 @@ class TracedRows(Rows):
         def summed(terms: tuple[TermGroup, ...] | None, missing: float) -> FloatArray:
             if terms is None:
                 return np.full(len(points), missing)
-            return sum((group.total(points) for group in terms), np.zeros(len(points)))
+            total = sum((group.total(points) for group in terms), np.zeros(len(points)))
+            tiny = np.flatnonzero((np.abs(total) < _TINY) & (total != 0))
+            if len(tiny):
+                total[tiny] = np.where(_may_be_zero(terms, points[tiny]), 0.0, total[tiny])
+            return total
 
         return summed(self.lower, -np.inf), summed(self.upper, np.inf)
+
+    def homogeneous(self) -> TracedRows:
+        """Rows with these coefficients and every limit at zero."""
+        return TracedRows(self.groups, None if self.lower is None else (), None if self.upper is None else ())
+
+
+def _may_be_zero(terms: Sequence[TermGroup], points: FloatArray) -> BoolArray:
+    """Where a sum is nothing but the rounding of data that cancel: zero is among what it can be for data so near."""
+    low, high = np.zeros(len(points)), np.zeros(len(points))
+    axes = coordinates(points.T, points.T)
+    try:
+        with np.errstate(all="ignore"):
+            for group in terms:
+                found = group.enclose(slice(None), axes, Opening(points.shape[1], 0), rounded=True).value
+                low, high = (
+                    total + np.broadcast_to(end, (len(group.columns), len(points))).sum(axis=0)
+                    for total, end in zip((low, high), found, strict=True)
+                )
+    except NoEnclosureError:
+        return np.zeros(len(points), dtype=bool)
+    return (low <= 0) & (high >= 0)
 
 
 class SampledRows(Rows):

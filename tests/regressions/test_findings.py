@@ -8,7 +8,13 @@ import warnings
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from pyomo.contrib.pyros import BoxSet
+from pyomo.contrib.pyros import (
+    AxisAlignedEllipsoidalSet,
+    BoxSet,
+    CardinalitySet,
+    IntersectionSet,
+    PolyhedralSet,
+)
 from pyomo.dae import ContinuousSet, Integral
 
 import osilp_pyomo as osilp
@@ -208,3 +214,159 @@ def test_open_slots_between_strict_comparisons_are_seen(narrow):
     m = base()
     m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= narrow(u))
     assert osilp.solve(m).objective == pytest.approx(2.0)
+
+
+# -- statuses ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another row"])
+def test_a_limit_that_is_rounding_of_data_is_zero(method, beside):
+    """0.3 - (0.1 + 0.2) is -5.6e-17."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y = pyo.Var(bounds=(0, None)), pyo.Var()
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.supply, m.need = pyo.Param(initialize=0.3, mutable=True), pyo.Param(initialize=0.1 + 0.2, mutable=True)
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: (1 + u) * m.x <= m.supply - m.need)
+    if beside:
+        m.row = pyo.Constraint(expr=m.x + m.y <= 20)
+    result = osilp.solve(m, method=method)
+    assert (result.status, result.objective) == ("optimal", 0)
+
+
+def test_a_small_limit_that_is_none_of_rounding_stays():
+    m = base()
+    m.x.setlb(0)
+    m.supply = pyo.Param(initialize=2e-12, mutable=True)
+    m.o.sense = pyo.maximize
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: (1 + u) * m.x <= m.supply)
+    assert osilp.solve(m).objective == pytest.approx(1e-12, rel=1e-6, abs=0)
+
+
+def test_what_no_rows_contradict_is_not_called_infeasible():
+    """x0 x1 >= 1, so that the optimum is 1e7."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var([0, 1])
+    m.o = pyo.Objective(expr=m.x[1])
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: u**2 * m.x[1] - 2 * u + m.x[0] >= 0)
+    m.b = pyo.Constraint(expr=m.x[0] <= 1e-7)
+    result = osilp.solve(m)
+    assert result.status == "undecided" or result.objective == pytest.approx(1e7, rel=1e-3)
+    if result.status == "undecided":
+        found = pyo.SolverFactory("osilp").solve(m, load_solutions=False)
+        assert found.termination_condition.name == "unknown"
+
+
+def test_a_row_that_is_called_at_points_proves_no_ray():
+    m = base()
+    m.o.sense = pyo.maximize
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u, sample=True)
+    assert osilp.solve(m).status == "undecided"
+    m.del_component(m.c)
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u)
+    assert osilp.solve(m).status == "unbounded"
+
+
+def facility(sites, customers, seed):
+    """Robust facility location with affine flows, what is sent being what is asked for by two rows."""
+    rng = np.random.default_rng(seed)
+    fixed, cost = rng.uniform(20, 60, sites), rng.uniform(1, 10, (sites, customers))
+    nominal = rng.uniform(5, 15, customers)
+    demand = CardinalitySet(origin=nominal, positive_deviation=0.3 * nominal, gamma=2)
+    m = pyo.ConcreteModel()
+    m.I, m.J = pyo.RangeSet(0, sites - 1), pyo.RangeSet(0, customers - 1)
+    m.open = pyo.Var(m.I, domain=pyo.Binary)
+    m.y, m.slope, m.t = pyo.Var(m.I, m.J), pyo.Var(m.I, m.J), pyo.Var()
+
+    def flow(i, j, xi):
+        return m.y[i, j] + m.slope[i, j] * xi[j]
+
+    def sent(j, xi):
+        return sum(flow(i, j, xi) for i in m.I)
+
+    m.o = pyo.Objective(expr=sum(fixed[i] * m.open[i] for i in m.I) + m.t)
+    m.cost = osilp.SemiInfiniteConstraint(
+        demand, rule=lambda m, xi: sum(cost[i, j] * flow(i, j, xi) for i in m.I for j in m.J) <= m.t
+    )
+    m.least = osilp.SemiInfiniteConstraint(m.J, demand, rule=lambda m, j, xi: sent(j, xi) >= xi[j])
+    m.most = osilp.SemiInfiniteConstraint(m.J, demand, rule=lambda m, j, xi: sent(j, xi) <= xi[j])
+    m.room = osilp.SemiInfiniteConstraint(
+        m.I, demand, rule=lambda m, i, xi: sum(flow(i, j, xi) for j in m.J) <= 60 * m.open[i]
+    )
+    m.sense = osilp.SemiInfiniteConstraint(m.I, m.J, demand, rule=lambda m, i, j, xi: flow(i, j, xi) >= 0)
+    return m
+
+
+@pytest.mark.parametrize("size", [(3, 3), (4, 5), (5, 8)])
+def test_a_robust_facility_is_solved_and_not_called_inaccurate(size):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.AccuracyWarning)
+        exchange = osilp.solve(facility(*size, seed=sum(size)), progress=False)
+        counterpart = osilp.solve(facility(*size, seed=sum(size)), method="counterpart", progress=False)
+    assert (exchange.status, counterpart.status) == ("optimal", "optimal")
+    assert exchange.objective == pytest.approx(counterpart.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("dimension", [10, 12, 16])
+def test_a_simplex_cut_by_a_ball(dimension):
+    """The centre of the ball lies in both; the worst case is its mean plus a radius times a deviation."""
+    rows = np.vstack([np.ones(dimension), -np.ones(dimension), -np.eye(dimension)])
+    simplex = PolyhedralSet(rows, np.concatenate([[1, -1], np.zeros(dimension)]))
+    radius = 0.5 / dimension
+    ball = AxisAlignedEllipsoidalSet(np.full(dimension, 1 / dimension), np.full(dimension, radius))
+    loss = np.random.default_rng(dimension).normal(size=dimension)
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = osilp.SemiInfiniteConstraint(
+        IntersectionSet(simplex=simplex, ball=ball),
+        rule=lambda m, xi: m.x >= sum(float(loss[k]) * xi[k] for k in range(dimension)),
+    )
+    result = osilp.solve(m, progress=False)
+    worst = loss.mean() + radius * np.linalg.norm(loss - loss.mean())
+    assert result.objective == pytest.approx(worst, abs=1e-8)
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+
+def test_an_integer_program_at_its_limit_has_an_incumbent_and_a_bound():
+    """Market splits are hard to solve, and every choice is feasible."""
+    rng = np.random.default_rng(0)
+    rows, columns = 6, 50
+    matrix = rng.integers(0, 100, (rows, columns))
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(columns), domain=pyo.Binary)
+    m.short, m.over = pyo.Var(range(rows), bounds=(0, None)), pyo.Var(range(rows), bounds=(0, None))
+    m.o = pyo.Objective(expr=sum(m.short[i] + m.over[i] for i in m.short))
+    m.split = pyo.Constraint(
+        range(rows),
+        rule=lambda m, i: (
+            sum(int(matrix[i, k]) * m.x[k] for k in m.x) + m.short[i] - m.over[i] == int(matrix[i].sum() // 2)
+        ),
+    )
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(u * m.x[k] for k in m.x) <= columns)
+    result = osilp.solve(m, time_limit=1.0, progress=False)
+    assert result.status == "time_limit"
+    assert result.values is not None
+    assert np.isfinite(result.objective)
+    assert result.bound <= result.objective
+
+
+def test_a_closed_bracket_is_optimal_at_the_limit():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(range(6))
+    m.area = pyo.Objective(expr=sum(m.x[k] / (k + 1) for k in m.x))
+    m.above = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(m.x[k] * u**k for k in m.x) >= pyo.exp(u) * pyo.sin(7 * u)
+    )
+    whole = osilp.solve(m)
+    ended = [osilp.solve(m, iteration_limit=k) for k in range(1, len(whole.log) + 1)]
+    for result in ended:
+        closed = abs(result.objective - result.bound) <= 1e-9 * (1 + abs(result.objective))
+        assert result.status == "optimal" or not closed or result.audit.violation > 0
+    assert any(result.status == "optimal" for result in ended)

@@ -111,11 +111,13 @@ class AffineSearch(Search):
         excess = overrun[:, 0] + (overrun[:, 1:] * points).sum(axis=1)
         order = np.argsort(-excess, kind="stable")
         members, points, excess = members[order], points[order], excess[order]
+        # Most rows are as large as the terms of all entries of their vector together.
+        typical = float(np.median(np.abs(activity).sum(axis=1))) if len(activity) else 0.0
         # Rows with slack need no measure for their violation.
         scale, overrun_rows = np.ones(len(excess)), int(np.searchsorted(-excess, 0.0))
         if overrun_rows:
             scale[:overrun_rows] = self.rows(members[:overrun_rows], points[:overrun_rows]).scale(x)
-        return Violations(points, excess, scale, 0.0, members)
+        return Violations(points, excess, scale, typical, members)
 
 
 def _affine(family: Family) -> AffineRows:

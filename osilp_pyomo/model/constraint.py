@@ -171,6 +171,9 @@ class SemiInfiniteConstraint(Constraint):
     sample : bool
         Call the rule at each point instead of tracing it once. Without it, a rule that cannot be traced
         is sampled too, after one warning.
+    lipschitz : float or sequence of float, optional
+        What a coefficient or limit of the rule changes by at most per unit of the index, or per unit of each of its
+        coordinates: with it, rows that are sampled can be proved too.
 
     Examples
     --------
@@ -209,6 +212,7 @@ class SemiInfiniteConstraint(Constraint):
         rule: Callable[..., Any] | None = None,
         where: Callable[..., Any] | None = None,
         sample: bool = False,
+        lipschitz: Any = None,
         **kwds: Any,
     ) -> None:
         """Check what was declared, and sort the sets into ordinary and continuous ones."""
@@ -241,6 +245,7 @@ class SemiInfiniteConstraint(Constraint):
         self.user_rule = rule
         self.where = where
         self.sample = sample
+        self.lipschitz = self._lipschitz_constants(lipschitz, called)
         self.continuous_sets: list[Any] = []
         # For each argument of the rule: its coordinate, its slice of coordinates, or None for an ordinary set.
         self._layout: list[int | slice | None] = []
@@ -265,6 +270,21 @@ class SemiInfiniteConstraint(Constraint):
                 self._layout.append(coordinates)
                 coordinates += 1
             self.continuous_sets.append(each)
+
+    @staticmethod
+    def _lipschitz_constants(given: Any, called: str) -> tuple[float, ...] | None:
+        """Lipschitz constants as numbers, one for all coordinates or one for each."""
+        if given is None:
+            return None
+        try:
+            constants = tuple(map(float, given)) if np.ndim(given) else (float(given),)
+        except (TypeError, ValueError):
+            constants = ()
+        if not constants or not all(0 <= each < np.inf for each in constants):
+            raise DeclarationError(
+                f"{called}: lipschitz= must be a number >= 0, or one for each coordinate of the index (got {given!r})."
+            )
+        return constants
 
     def arguments(self, index: Any, point: Sequence[Any]) -> list[Any]:
         """Arguments of the rule after the model: members of the ordinary sets and coordinates."""

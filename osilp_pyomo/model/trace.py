@@ -358,7 +358,20 @@ def _family(
         return Family(data.name, domain, rows, names, "traced")
     refuse_unstable_rule(data, columns, domain)
     called = SampledRows(np.arange(len(columns.variables)), lambda point: sampled_row(data, point, columns))
-    return Family(data.name, domain, called, names, "sampled")
+    return Family(data.name, domain, called, names, "sampled", lipschitz=_lipschitz(data, domain))
+
+
+def _lipschitz(data: SemiInfiniteConstraintData, domain: Domain) -> FloatArray | None:
+    """What a family's rule changes by at most along each coordinate, as declared."""
+    constants = data.parent_component().lipschitz
+    if constants is None:
+        return None
+    if len(constants) not in (1, domain.dimension):
+        raise ModelError(
+            f"SemiInfiniteConstraint '{data.name}': lipschitz= has {len(constants)} numbers, and its index has "
+            f"{domain.dimension} coordinates; give one number, or one for each of them."
+        )
+    return np.broadcast_to(np.array(constants), domain.dimension)
 
 
 def _traced_rows(

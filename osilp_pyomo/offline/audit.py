@@ -124,24 +124,29 @@ class Audit:
         return text
 
 
-def audit_family(family: Family, x: FloatArray, near: FloatArray | None = None, look: int = 0) -> FamilyAudit:
+def audit_family(
+    family: Family, x: FloatArray, near: FloatArray | None = None, look: int = 0, hurry: bool = False
+) -> FamilyAudit:
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are points to evaluate it around."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
-    return audit_at(family, x, audit_points(family.domain, columns, near, look))
+    return audit_at(family, x, audit_points(family.domain, _COEFFICIENTS if hurry else columns, near, look))
 
 
 def audit_families(
-    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int = 0
+    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int = 0, hurry: bool = False
 ) -> list[FamilyAudit]:
-    """Evaluate families at points of the audit's own, others at each look; affine rows over one set together."""
+    """Evaluate families at points of the audit's own, others at each look; affine rows over one set together.
+
+    In a ``hurry``, because time is up, at as few as there can be.
+    """
     looks: dict[int, FamilyAudit] = {}
     together: dict[int, list[int]] = {}
     for number, family in enumerate(families):
         if isinstance(family.rows, AffineRows) and family.domain.body is not None:
             together.setdefault(id(family.domain.body), []).append(number)
         else:
-            looks[number] = audit_family(family, x, near[number], look)
+            looks[number] = audit_family(family, x, near[number], look, hurry)
     for numbers in together.values():
         chosen = [families[number] for number in numbers]
         seen = _audit_together(chosen, x, [near[number] for number in numbers], look)

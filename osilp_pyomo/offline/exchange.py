@@ -267,7 +267,7 @@ class Exchange:
             best_bound = solution.objective
             if solution.row_duals is not None:
                 self._drop_slack(solution, moved)
-            if self._out_of_time():
+            if self.out_of_time:
                 status = "time_limit"
                 break
         if solution is None:
@@ -278,7 +278,7 @@ class Exchange:
         """What each search finds at x; those that time is left for."""
         found: list[Violations] = []
         for search in self.searches:
-            if found and self._out_of_time():
+            if found and self.out_of_time:
                 break
             found.append(search.worst(x))
         return tuple(found)
@@ -382,7 +382,9 @@ class Exchange:
 
     # -- endings ---------------------------------------------------------------------------------
 
-    def _out_of_time(self) -> bool:
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit is met."""
         limit = self.options.time_limit
         return limit is not None and time.monotonic() - self._started > limit
 

@@ -141,7 +141,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         proofs = _prove(exchange, outcome, options)
     if fix_integers:
         outcome = exchange.with_prices(outcome)
-    checked = _audit_outcome(bounded, searches, outcome, next(looks), closely=True)
+    checked = _audit_outcome(bounded, searches, outcome, next(looks), closely=True, hurry=exchange.out_of_time)
     bound = _safe_bound(problem, outcome.bound, checked)
     return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
 
@@ -441,13 +441,14 @@ def _audit_outcome(
     outcome: ExchangeOutcome,
     look: int,
     closely: bool = False,
+    hurry: bool = False,
 ) -> Audit | None:
-    """Audit an outcome; ``closely`` also by a local search from the highest points that the audit saw."""
+    """Audit an outcome; ``closely`` also by a local search from the highest points that it saw, if there is time."""
     if outcome.x is None:
         return None
     near = _near(searches, outcome.found, len(problem.families))
-    looks = audit_families(problem.families, outcome.x, near, look)
-    if closely:
+    looks = audit_families(problem.families, outcome.x, near, look, hurry)
+    if closely and not hurry:
         looks = [
             seen if family.domain.body is not None else _climbed(family, outcome.x, seen)
             for family, seen in zip(problem.families, looks, strict=True)

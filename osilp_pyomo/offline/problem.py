@@ -37,7 +37,8 @@ class Family:
     """One row for every point of a domain.
 
     ``route`` is "traced" or "sampled"; ``column_names`` names all columns of the LP, so that an
-    error can speak of the user's variables; ``curvature`` is what is known of its functions of the index.
+    error can speak of the user's variables; ``curvature`` is what is known of its functions of the index, ``lipschitz``
+    what a coefficient or limit changes by at most along each coordinate, where the user has said so.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Family:
     column_names: Sequence[str]
     route: str = "traced"
     curvature: RowCurvature | None = None
+    lipschitz: FloatArray | None = None
 
     @property
     def user_domain(self) -> Domain:

@@ -18,6 +18,8 @@ _HOW = {
     "enumeration": "by trying every scenario",
     "concave rows": "by a climb, for the row is concave in the vector",
 }
+# A bound that is nothing but what was added lest it be too small.
+_NOTHING = 1e-300
 # What to do where prices do not prove a bound.
 _UNPROVED_BOUND = "give the variables bounds, or measure them in units nearer to each other"
 # What a status without values means.
@@ -178,7 +180,9 @@ def _proof_lines(result: Any) -> list[str]:
     if answer.proved:
         took = f" ({int(enclosed['boxes'].sum()):,} boxes, {enclosed['seconds'].sum():.2g} s)" if len(enclosed) else ""
         largest = float(proof["largest"].max())
-        kept = "no row is violated anywhere" if largest <= 0 else f"no row is violated by more than {largest:.2g}"
+        kept = (
+            "no row is violated anywhere" if largest <= _NOTHING else f"no row is violated by more than {largest:.2g}"
+        )
         lines.append(f"  proof      {kept} on the whole index{took}")
         if not answer.bound_proved:
             lines.append(f"             the bound is not proved: {_UNPROVED_BOUND}")

@@ -209,6 +209,10 @@ class SampledRows(Rows):
         # The rule is slow and the same points are asked for again and again.
         self._known: dict[bytes, tuple[dict[int, float], float, float]] = {}
 
+    def known_points(self) -> FloatArray:
+        """Points at which the rule was called, an array (m, d)."""
+        return np.array([np.frombuffer(key) for key in self._known])
+
     def _row(self, point: FloatArray) -> tuple[dict[int, float], float, float]:
         key = point.tobytes()
         if key not in self._known:

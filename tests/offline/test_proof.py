@@ -1,5 +1,6 @@
 """Proofs: what is called certified is true, and what is not true is never called proved."""
 
+import math
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyomo.core.expr.numeric_expr import MaxExpression
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.errors import OptionError
+from osilp_pyomo.errors import DeclarationError, ModelError, OptionError
 from osilp_pyomo.index.enclosure import Opening, coordinates
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.trace import trace_model
@@ -467,6 +468,59 @@ def test_a_rule_that_is_called_at_points_is_not_proved():
     assert pd.isna(result.proof["largest"].iloc[0])
 
 
+def sampled(function, lipschitz):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    m.above = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= function(u), sample=True, lipschitz=lipschitz)
+    return osilp.solve(m, progress=False)
+
+
+def test_a_lipschitz_constant_proves_a_rule_that_is_called_at_points():
+    result = sampled(lambda u: math.sin(5 * u) + 0.3 * u, 5.3)
+    top = math.acos(-0.06) / 5
+    assert result.certified
+    assert result.objective == pytest.approx(math.sin(5 * top) + 0.3 * top, abs=2e-6)
+    assert result.proof["largest"].iloc[0] <= 1e-5
+
+
+@pytest.mark.parametrize(
+    ("function", "constant"),
+    [(lambda u: math.sin(5 * u), 2.0), (lambda u: math.exp(-(((u - 0.3337) / 1e-3) ** 2)), 6.0)],
+    ids=["everywhere", "in a peak"],
+)
+def test_a_lipschitz_constant_that_the_rule_contradicts(function, constant):
+    result = sampled(function, constant)
+    assert not result.certified
+    text = next(each for each in str(result).splitlines() if each.startswith("  proof"))
+    assert re.fullmatch(
+        rf"  proof      none for 'above': lipschitz={constant:g} is contradicted: between u = [\d.e-]+ and u = [\d.e-]+ "
+        r"a coefficient or limit changes by [\d.e-]+, and may change by [\d.e-]+; a peak much narrower than the scan's "
+        r"steps can escape",
+        text,
+    )
+
+
+@pytest.mark.parametrize("wrong", ["a", -1.0, [], float("inf")])
+def test_a_lipschitz_constant_is_a_number(wrong):
+    with pytest.raises(DeclarationError) as error:
+        sampled(lambda u: u, wrong)
+    assert str(error.value) == (
+        "SemiInfiniteConstraint: lipschitz= must be a number >= 0, or one for each coordinate of the index "
+        f"(got {wrong!r})."
+    )
+
+
+def test_there_are_as_many_lipschitz_constants_as_coordinates():
+    with pytest.raises(ModelError) as error:
+        sampled(lambda u: u, [1.0, 2.0])
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'above': lipschitz= has 2 numbers, and its index has 1 coordinates; give one number, or "
+        "one for each of them."
+    )
+
+
 def test_a_pole_is_not_bounded():
     result = smallest((0, 1), rule=lambda u: pyo.tan(3 * u) / 100)
     assert not result.certified
@@ -484,17 +538,23 @@ def test_a_harmless_pole_is_proved():
 
 
 def test_an_open_proof_says_where_and_what_to_do():
-    """A function that is at its maximum on a surface needs more boxes than there are by default."""
-    result = smallest(
-        (0, 1), (0, 1), (0, 1), rule=lambda u, v, w: -((pyo.sin(3 * u) + pyo.cos(2 * v) * w - pyo.exp(u * w) + v) ** 2)
+    """A function that is highest on a whole surface needs more boxes than there are by default."""
+    result = smallest((0, 1), (0, 1), (0, 1), rule=lambda u, v, w: 2 * u * v * w - u**2 - v**2 * w**2)
+    assert result.status == "optimal"
+    assert not result.certified
+    text = next(each for each in str(result).splitlines() if each.startswith("  proof"))
+    assert re.fullmatch(
+        r"  proof      none for 'above': the boxes that a proof may take were not enough near \(u, v, w\) = "
+        r"\(.*\), where at most [\d.e-]+ can be missed; proof=True goes on",
+        text,
     )
-    if not result.certified:
-        text = next(each for each in str(result).splitlines() if each.startswith("  proof"))
-        assert re.fullmatch(
-            r"  proof      none for 'above': the boxes that a proof may take were not enough near \(u, v, w\) = "
-            r"\(.*\), where at most [\d.e-]+ can be missed; proof=True goes on",
-            text,
-        )
+    assert result.proof["open"].iloc[0] is not None
+
+
+def test_a_proof_that_runs_out_of_time_claims_nothing():
+    rule = lambda u, v, w: 2 * u * v * w - u**2 - v**2 * w**2  # noqa: E731
+    result = smallest((0, 1), (0, 1), (0, 1), rule=rule, proof=True, time_limit=0.4)
+    assert not result.certified
 
 
 def test_proof_is_one_of_three():

@@ -24,6 +24,7 @@ from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.enclosure import FAILS, HOLDS, OPEN, Condition, Enclosure, Key, Opening
 from osilp_pyomo.offline.proof.bounds import mean_value_bound, second_order_bound
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow, Expansion, expansion_of
+from osilp_pyomo.offline.proof.lipschitz import LipschitzRow
 
 # Boxes along each axis to begin with, by dimension.
 _FIRST = {1: 32, 2: 8, 3: 4}
@@ -155,7 +156,7 @@ class BranchAndBound:
 
     def __init__(
         self,
-        row: EnclosedRow,
+        row: EnclosedRow | LipschitzRow,
         low: FloatArray,
         high: FloatArray,
         size: float,

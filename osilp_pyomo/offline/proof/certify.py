@@ -16,6 +16,7 @@ from osilp_pyomo.offline.prepare import CompactFamily, reach
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget, Outcome
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
+from osilp_pyomo.offline.proof.lipschitz import LipschitzRow, refuse_wrong_constant
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations
 
@@ -141,21 +142,26 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
     points = family.user_points(audit_points(family.domain, len(family.rows.columns), None))
     family = _as_declared(family)
     rows, domain = family.rows, family.domain
-    if not isinstance(rows, TracedRows):
-        return FamilyProof(family.name, "search", reason="its rule is called at points, not traced")
+    sampled = not isinstance(rows, TracedRows)
+    if sampled and (family.lipschitz is None or not domain.bounded):
+        why = "its rule is called at points, not traced" + (", and it has no lipschitz=" if sampled else "")
+        return FamilyProof(family.name, "search", reason=why)
     size = _row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
     worst: Outcome | None = None
     far = reach(family)
     low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
     boxes, spent = 0, 0.0
-    for side, limit in ((1.0, rows.upper), (-1.0, rows.lower)):
-        if limit is None:
-            continue
+    for side in _sides(family, points):
+        values = _excess(family, x, side)
         try:
-            row = EnclosedRow(family, x, side)
+            row: EnclosedRow | LipschitzRow
+            if sampled:
+                refuse_wrong_constant(family, points)
+                row, aim = LipschitzRow(family, x, values), ENOUGH
+            else:
+                row, aim = EnclosedRow(family, x, side), AIM
             left = replace(budget, work=budget.work - spent)
-            values = _excess(family, x, side)
-            outcome = BranchAndBound(row, low, high, size, AIM, ENOUGH, values, left, domain.marks).run()
+            outcome = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks).run()
         except NoEnclosureError as error:
             return FamilyProof(family.name, "search", reason=str(error), seconds=time.monotonic() - started)
         boxes, spent = boxes + outcome.boxes, spent + outcome.work
@@ -179,6 +185,14 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
         worst.violated,
         "" if open_at is None else POLE if worst.unbounded else TOO_FEW,
     )
+
+
+def _sides(family: Family, points: FloatArray) -> list[float]:
+    """Sides on which a family has limits: 1 above, -1 below."""
+    if isinstance(family.rows, TracedRows):
+        return [side for side, limit in ((1.0, family.rows.upper), (-1.0, family.rows.lower)) if limit is not None]
+    lower, upper = family.rows.limits(points[:: max(1, len(points) // _MEASURED)])
+    return [side for side, limit in ((1.0, upper), (-1.0, lower)) if np.isfinite(limit).any()]
 
 
 def _as_declared(family: Family) -> Family:

@@ -13,6 +13,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -40,6 +41,8 @@ _INTERVAL_BUDGET, _FEWEST, _MOST = 2_000_000, 1024, 4096
 # Tensor points along each axis and further Sobol points of a scan, by dimension.
 _SCAN = {2: (49, 1024), 3: (15, 2048), 4: (8, 4096), 5: (6, 8192)}
 _NEIGHBOURS = {2: 8, 3: 14, 4: 18, 5: 24}
+# Dimensions in which a scan has all corners of the box; in more there are too many.
+_CORNERS = 11
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,8 +284,8 @@ def scan_points(domain: Domain, columns: int) -> FloatArray:
     if dimension == 1:
         along, cloud = int(np.clip(_INTERVAL_BUDGET // max(1, columns), _FEWEST, _MOST)) + 1, 0
     else:
-        along, cloud = _SCAN.get(dimension, (3, 16384))
-    unit = [tensor_points([np.linspace(0, 1, along)] * dimension)]
+        along, cloud = _SCAN.get(dimension, (2 if dimension <= _CORNERS else 1, 4096))
+    unit = [tensor_points([np.linspace(0, 1, along)] * dimension)] if along > 1 else []
     if cloud:
         unit.append(sobol_points(cloud, dimension))
     points = np.concatenate(unit)
@@ -323,7 +326,14 @@ def neighbours(points: FloatArray, domain: Domain) -> IntArray:
         return result
     wanted = min(count, _NEIGHBOURS.get(domain.dimension, 30) + 1)
     unit = (points - domain.lower) / domain.width
-    _, found = cKDTree(unit).query(unit, k=wanted)
+    return _nearest(unit.round(12).tobytes(), domain.dimension, wanted)
+
+
+@lru_cache(maxsize=8)
+def _nearest(unit: bytes, dimension: int, wanted: int) -> IntArray:
+    """For each point the nearest others; families over boxes of one shape are scanned at the same points of it."""
+    points = np.frombuffer(unit).reshape(-1, dimension)
+    _, found = cKDTree(points).query(points, k=wanted)
     return np.asarray(found, dtype=np.int64)[:, 1:]
 
 

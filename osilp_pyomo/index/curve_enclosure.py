@@ -17,6 +17,8 @@ from osilp_pyomo.index.intervals import Interval
 
 # Knots inside of a box that are looked at one by one; with more of them, the range of the whole curve counts.
 _KNOTS = 8
+# What an argument may lose, relative to itself, when it is brought back by whole turns.
+_TURNED = 2.0**-49
 
 
 def enclose_curve(curves: CurveStack, arguments: Sequence[Enclosure], opening: Opening) -> Enclosure:
@@ -43,16 +45,22 @@ def _unwound(form: Table, axis: int, argument: Enclosure, opening: Opening) -> E
     low, high = form.knots[axis][0], form.knots[axis][-1]
     if not high > low:
         return Enclosure(iv.exact(low))
-    own = np.floor((argument.value[0] - low) / (high - low)) * (high - low)
+    own = np.floor((argument.value[0] - low) / (high - low))
     turns = np.where(np.isfinite(own), own, 0.0)
-    moved = argument + Enclosure(iv.negative(iv.exact(turns)))
+
+    def unwound(by: FloatArray) -> Enclosure:
+        # The row's own function loses some digits of the argument as well.
+        away = iv.moved(by * (high - low), by * (high - low), relative=_TURNED, least=_TURNED * abs(low))
+        return argument + Enclosure(iv.negative(away))
+
+    moved = unwound(turns)
     if argument.constant:
         return moved
     chosen = opening.recorded(turns)
     if opening.replay is None:
         return moved
     # The value is its own, the base that of the box: they may be turns apart.
-    based = argument + Enclosure(iv.negative(iv.exact(chosen)))
+    based = unwound(chosen)
     rest = iv.exact(0.0) if based.rest is None else based.rest
     return Enclosure(moved.value, moved.slopes, moved.bends, rest, based.base, based.base_slopes)
 

@@ -16,7 +16,7 @@ from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.index.sobol import sobol_points
 from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData, held
 from osilp_pyomo.model.formulas import block_values, condition_region
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
@@ -109,9 +109,16 @@ class _Where:
         owner, index = data.parent_component(), data.index()
         block = owner.parent_block()
         self._name = data.name
-        self._function = PointFunction(
-            lambda *point: _truth(owner.where(block, *owner.arguments(index, point)), data.name)
-        )
+
+        def condition(*point: Any) -> Any:
+            try:
+                answer = owner.where(block, *owner.arguments(index, point))
+            except AttributeError:
+                # Pyomo's land and lor take no plain booleans.
+                answer = owner.where(block, *owner.arguments(index, [held(float(number)) for number in point]))
+            return _truth(answer, data.name)
+
+        self._function = PointFunction(condition)
 
     def __call__(self, points: FloatArray) -> BoolArray:
         values = self._function(points)

@@ -324,8 +324,15 @@ class SemiInfiniteConstraint(Constraint):
         except (OsilpError, ArithmeticError, ValueError, LookupError):
             raise
         except Exception:
-            # Some of Pyomo's functions (land, lor) take no plain booleans, and no number stands beside a whole Param.
-            return self.call_rule(index, [IndexSymbol(held(float(number))) for number in point])
+            # Some of Pyomo's functions (land, lor) take no plain booleans.
+            held_numbers = [held(float(number)) for number in point]
+        try:
+            return self.call_rule(index, held_numbers)
+        except (OsilpError, ArithmeticError, ValueError, LookupError):
+            raise
+        except Exception:
+            # Nor does a Param of Pyomo's stand beside a whole array.
+            return self.call_rule(index, [IndexSymbol(each) for each in held_numbers])
 
     def construct(self, data: Any = None) -> None:
         """Trace the rule once for each member of the ordinary sets."""

@@ -151,6 +151,7 @@ def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof]) -> An
         len(proofs) == len(looks) and all(each.proved for each in proofs),
         point.audit.proves_bound,
         tuple(each.why_not for each in proofs),
+        min((each.reach for each in proofs), default=np.inf),
     )
 
 

@@ -189,10 +189,14 @@ def _powers(family: Family) -> int:
 
 
 def reach(family: Family) -> float:
-    """How far out an index without an end is looked at: as far as the numbers of the rows can be computed."""
+    """How far out an index without an end is looked at: as far as the numbers of the rows can be computed.
+
+    Zero where they cannot be computed much farther than they are looked at anyway.
+    """
     if family.domain.bounded:
         return np.inf
-    return float(Compactification(family.domain).scale.max() / _END * 10.0 ** _powers(family))
+    powers = _powers(family)
+    return float(Compactification(family.domain).scale.max() / _END * 10.0**powers) if powers else 0.0
 
 
 def compactify(family: Family) -> Family:

@@ -88,6 +88,7 @@ class Answer:
     proved: bool = False
     bound_proved: bool = False
     reasons: tuple[str, ...] = ()
+    reach: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -340,6 +340,71 @@ def test_a_condition_inside_of_where():
     assert result.objective == pytest.approx(0.9, abs=1e-7)
 
 
+STEPPED = {
+    "Expr_if": (
+        lambda u, v: 0.52 * u + 0.94 * v,
+        lambda u, v: pyo.Expr_if(pyo.exp(u) <= 1.9, v - 3 * u, v + u - 1.2) <= 0,
+        (math.log(1.9), 1.0),
+    ),
+    "floor": (lambda u, v: 1.45 * u + 0.175 * v, lambda u, v: pyo.floor(3 * u) + 2 * v <= 1.7, (2 / 3, 0.35)),
+    "abs": (lambda u, v: u + v, lambda u, v: abs(u - 0.5) + abs(v - 0.25) <= 0.2, (0.6, 0.35)),
+}
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_a_region_with_steps_and_kinks(name):
+    """The largest value in the region, as near as one likes to a point, and nothing proved below it."""
+    function, where, top = STEPPED[name]
+    m = pyo.ConcreteModel()
+    m.u, m.v = ContinuousSet(bounds=(0, 1)), ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    m.above = osilp.SemiInfiniteConstraint(
+        m.u, m.v, rule=lambda m, u, v: m.x >= function(u, v), where=lambda m, u, v: where(u, v)
+    )
+    (family,) = trace_model(m).problem.families
+    for below in (3e-6, 1e-3, 3e-2):
+        proof = prove_by_enclosures(family, np.array([function(*top) - below]), Budget(3e6))
+        assert not proof.proved
+        assert proof.largest >= below * (1 - 1e-3)
+    result = osilp.solve(m, progress=False)
+    assert result.objective == pytest.approx(function(*top), abs=1e-5) or not result.certified
+
+
+@pytest.mark.parametrize("condition", ["lor", "land"])
+def test_where_by_the_logic_of_pyomo(condition):
+    wanted = pyo.lor if condition == "lor" else pyo.land
+    result = smallest((0, 1), rule=lambda u: u * (1 - u), where=lambda m, u: wanted(u <= 0.2, u <= 0.7))
+    assert result.certified
+    assert result.objective == pytest.approx(0.25 if condition == "lor" else 0.16, abs=1e-7)
+
+
+def test_what_overflows_far_out_is_not_proved_there():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    m.above = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: m.x >= pyo.exp(u / 1e9 - 5) / (1 + pyo.exp(u / 1e9 - 5))
+    )
+    result = osilp.solve(m, progress=False)
+    assert not result.certified
+    assert (
+        "  proof      none for 'above': its numbers overflow far out on its index, which has no end, so that nothing is "
+        "known there; a peak much narrower than the scan's steps can escape"
+    ) in str(result).splitlines()
+
+
+def test_how_far_out_an_index_without_end_is_proved_is_said():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    m.above = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 1 / (1 + u))
+    text = str(osilp.solve(m, progress=False))
+    assert re.search(r"  proof      no row is violated .* on the index, up to 1e\+60 ", text)
+
+
 # -- bookings ---------------------------------------------------------------------------------------
 
 
@@ -428,6 +493,35 @@ def test_whole_bookings_with_a_capacity_in_steps():
             by_hand.places.add(sum(by_hand.x[t] for t in there) <= room)
     pyo.SolverFactory("appsi_highs").solve(by_hand)
     assert result.objective == pytest.approx(pyo.value(by_hand.income), abs=1e-7)
+
+
+@pytest.mark.parametrize("period", [0.3, 0.7, 24.3])
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_that_come_again_and_again(period, seed):
+    """A timetable with a period that no float is: the row is what its own function says at every change."""
+    rng = np.random.default_rng(seed)
+    knots = np.concatenate([[0.0], np.sort(rng.uniform(0.1, 0.9, 3)).round(2) * period, [period]])
+    m = pyo.ConcreteModel()
+    m.h = ContinuousSet(bounds=(0, 9 * period))
+    m.P = osilp.Profile(
+        over=m.h, points=knots, initialize=rng.integers(1, 5, len(knots)).astype(float), kind="previous", outside="wrap"
+    )
+    m.x = pyo.Var([0, 1], bounds=(0, 5))
+    m.income = pyo.Objective(expr=2 * m.x[0] + m.x[1], sense=pyo.maximize)
+    first, last = np.sort(rng.uniform(7, 9, 2)) * period
+    m.row = osilp.SemiInfiniteConstraint(
+        m.h,
+        rule=lambda m, h: (
+            m.P(h) * m.x[0] + pyo.Expr_if(pyo.inequality(float(first), h, float(last)), 1, 0) * m.x[1] <= 7
+        ),
+    )
+    result = osilp.solve(m, progress=False)
+    assert result.status == "optimal"
+    x = result.values.to_numpy()
+    moments = rng.uniform(0, 9 * period, 2000)
+    curve = np.array([m.P(float(h)) for h in moments])
+    inside = (moments >= first) & (moments <= last)
+    assert (curve * x[0] + inside * x[1]).max() <= 7 + 1e-7
 
 
 # -- what it says -----------------------------------------------------------------------------------

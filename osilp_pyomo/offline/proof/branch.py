@@ -229,7 +229,8 @@ class BranchAndBound:
     def _look(self, boxes: _Boxes) -> _Look:
         row, opening = self.row, self.row.opening(2, taken=boxes.taken)
         found = row.enclose(boxes.low, boxes.high, opening)
-        inside = row.inside(boxes.low, boxes.high)
+        restricted = Opening(len(self.low))
+        inside = row.inside(boxes.low, boxes.high, restricted)
         bound, scale = np.fmin(found.value[1], boxes.bound), self._scale(boxes)
         live = ~(bound <= self._allowed(scale))
         self._note(bound[~live], scale[~live])
@@ -244,7 +245,7 @@ class BranchAndBound:
         kept = np.flatnonzero(live)
         if not len(kept):
             return _Look(boxes.pick(kept), boxes.low[:, kept])
-        bound = self._refined(boxes, found, opening, inside, bound, kept, scale)
+        bound = self._refined(boxes, found, (opening, restricted), inside, bound, kept, scale)
         open_now = ~(bound <= self._allowed(scale[kept]))
         self._note(bound[~open_now], scale[kept][~open_now])
         kept, bound = kept[open_now], bound[open_now]
@@ -304,18 +305,19 @@ class BranchAndBound:
         self,
         boxes: _Boxes,
         found: Expansion,
-        opening: Opening,
+        openings: tuple[Opening, Opening],
         inside: Condition | None,
         bound: FloatArray,
         kept: IntArray,
         scale: FloatArray,
     ) -> FloatArray:
-        """Bounds of first and second order on the boxes that are kept."""
-        row = self.row
+        """Bounds of first and second order on the boxes that are kept; openings are the row's and its condition's."""
+        row, (opening, restricted) = self.row, openings
         if opening.smooth and len(kept) < boxes.count:
             # Nothing was chosen that would have to be chosen again.
             boxes, found, bound, scale = boxes.pick(kept), found.take(kept), bound[kept], scale[kept]
-            inside = row.inside(boxes.low, boxes.high)
+            restricted = Opening(len(self.low))
+            inside = row.inside(boxes.low, boxes.high, restricted)
             opening = row.opening(2, taken=boxes.taken)
             kept = np.arange(len(kept))
         centre = _middle(boxes.low, boxes.high)
@@ -328,7 +330,10 @@ class BranchAndBound:
         bound = np.fmin(bound, plain)
         rest = kept[~(bound[kept] <= self._allowed(scale[kept]))]
         if len(rest):
-            functions = self._functions(boxes, opening, at, inside, centre)
+            thin_inside = None
+            if inside is not None:
+                thin_inside = row.inside(centre, centre, Opening(len(self.low), 1, replay=restricted))
+            functions = self._functions(boxes, opening, at, inside, thin_inside)
             kinks = [key for key, straddles in opening.straddled.items() if straddles]
             if functions or kinks:
                 chosen = self._chosen(boxes.pick(rest), centre[:, rest], [each.pick(rest) for each in functions], kinks)
@@ -338,7 +343,7 @@ class BranchAndBound:
     # -- kinks and conditions ----------------------------------------------------------------------
 
     def _functions(
-        self, boxes: _Boxes, opening: Opening, at: Opening, inside: Condition | None, centre: FloatArray
+        self, boxes: _Boxes, opening: Opening, at: Opening, inside: Condition | None, thin_inside: Condition | None
     ) -> list[_Restriction]:
         """Functions that are at most zero on the part of each box that is looked at."""
         result = []
@@ -346,10 +351,8 @@ class BranchAndBound:
         for (side, over), (_, thin) in pairs:
             result += _restrictions(over.when, thin.when, side == HOLDS, len(self.low))
             result += _restrictions(over.unless, thin.unless, side == FAILS, len(self.low))
-        if inside is not None and inside.when:
+        if inside is not None and thin_inside is not None and inside.when:
             certain = np.broadcast_to(inside.holds, (1, boxes.count))[0]
-            thin_inside = self.row.inside(centre, centre, 1)
-            assert thin_inside is not None
             result += _restrictions(inside.when, thin_inside.when, ~certain, len(self.low))
         return [each for each in result if each.active.any()]
 

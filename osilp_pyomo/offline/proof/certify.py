@@ -28,6 +28,7 @@ _WORK, _INSISTED = 8e6, 2e9
 _MEASURED = 257
 # Why a proof stayed open.
 TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
+TOO_FAR = "its numbers overflow far out on its index, which has no end, so that nothing is known there"
 # How families are proved that a search separates for certain.
 _EXACT = {
     "closed form": "closed form",
@@ -47,7 +48,8 @@ class FamilyProof:
     ``how`` is "closed form", "concave", "sweep", "enclosure", "search" or "grid"; ``largest`` is what no point of the
     index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row; ``violated``
     are points that were found to break it, ``open_at`` is a point near which it could not be decided, both in the
-    user's coordinates; ``reason`` is why there is no proof.
+    user's coordinates; ``reason`` is why there is no proof, ``reach`` how far out an index without an end was looked
+    at.
     """
 
     name: str
@@ -60,6 +62,7 @@ class FamilyProof:
     open_at: FloatArray | None = None
     violated: FloatArray | None = None
     reason: str = ""
+    reach: float = np.inf
 
     @property
     def proved(self) -> bool:
@@ -149,6 +152,8 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
     size = _row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
     worst: Outcome | None = None
     far = reach(family)
+    if far == 0:
+        return FamilyProof(family.name, "search", reason=TOO_FAR, seconds=time.monotonic() - started)
     low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
     boxes, spent = 0, 0.0
     for side in _sides(family, points):
@@ -184,6 +189,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
         open_at,
         worst.violated,
         "" if open_at is None else POLE if worst.unbounded else TOO_FEW,
+        far,
     )
 
 

@@ -127,12 +127,15 @@ class EnclosedRow:
                     total += np.abs(weights[part]) @ np.broadcast_to(least, (len(weights[part]), boxes))
         return total
 
-    def inside(self, low: FloatArray, high: FloatArray, order: int = 2) -> Condition | None:
-        """What is known over boxes of the condition that the row is restricted to; None where there is none."""
+    def inside(self, low: FloatArray, high: FloatArray, opening: Opening) -> Condition | None:
+        """What is known over boxes of the condition that the row is restricted to; None where there is none.
+
+        It has an opening of its own, apart from that of the row's terms.
+        """
         if self.region is None:
             return None
         with np.errstate(all="ignore"):
-            return self.region.enclose(coordinates(low, high), Opening(self.dimension, order))
+            return self.region.enclose(coordinates(low, high), opening)
 
 
 def _numbered(terms: Sequence[tuple[TermGroup, FloatArray]]) -> dict[Key, int]:

@@ -60,11 +60,11 @@ class LipschitzRow:
         value = np.stack([middle - reach, middle + reach])
         return Expansion(value, slopes, value, slopes, unknown, np.zeros((2, boxes)))
 
-    def inside(self, low: FloatArray, high: FloatArray, order: int = 2) -> Condition | None:
+    def inside(self, low: FloatArray, high: FloatArray, opening: Opening) -> Condition | None:
         """What is known over boxes of the condition that the row is restricted to."""
         if self.region is None:
             return None
-        return self.region.enclose(coordinates(low, high), Opening(self.dimension, order))
+        return self.region.enclose(coordinates(low, high), opening)
 
     def smallest_terms(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Nothing is known of the size of its terms."""

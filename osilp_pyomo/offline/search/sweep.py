@@ -152,6 +152,8 @@ def _steps_of(groups: Sequence[TermGroup], low: float, high: float) -> _Steps:
         before.append(one[real])
         behind.append(other[real])
         start.append(_values(group, np.arange(count), np.full(count, low)))
+        if not _add_up(group, start[-1], term[real], one[real], other[real], high):
+            raise NoEnclosureError("its steps could not all be found")
         first += count
     numbers = [np.empty(0)]
     return _Steps(
@@ -161,6 +163,16 @@ def _steps_of(groups: Sequence[TermGroup], low: float, high: float) -> _Steps:
         np.concatenate(numbers + behind),
         np.concatenate(start),
     )
+
+
+def _add_up(
+    group: TermGroup, start: FloatArray, term: IntArray, before: FloatArray, behind: FloatArray, high: float
+) -> bool:
+    """Whether the steps of each term lead from its first value to its last one."""
+    total = start + np.bincount(term, weights=behind - before, minlength=len(start))
+    size = np.abs(start) + np.bincount(term, weights=np.abs(before) + np.abs(behind), minlength=len(start))
+    end = _values(group, np.arange(len(start)), np.full(len(start), high))
+    return bool(np.all(np.abs(total - end) <= 1e-9 * (size + np.abs(end))))
 
 
 def _jumps(group: TermGroup, low: float, high: float) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -42,6 +42,8 @@ _PATIENCE = 45
 _AUDIT_ROUNDS = 4
 # How often exchange may go on after its proof found a violation.
 _PROOF_ROUNDS = 12
+# How many budgets of a proof all of those rounds may take together.
+_PROOF_BUDGETS = 2
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
 # How a problem ends that has no answer.
@@ -134,8 +136,12 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     looks = count()
     outcome = _follow_audit(exchange, outcome, settled, options, looks)
     proofs = _prove(exchange, outcome, options)
+    spent = 0.0
     for _ in range(_PROOF_ROUNDS):
-        if outcome.status != "optimal" or settled or not _learn(exchange, proofs):
+        spent += sum(proof.work for proof in proofs)
+        if outcome.status != "optimal" or settled or spent > _PROOF_BUDGETS * ProofOptions(options.proof).budget.work:
+            break
+        if not _learn(exchange, proofs):
             break
         outcome = _follow_audit(exchange, exchange.run_on(outcome), settled, options, looks)
         proofs = _prove(exchange, outcome, options)

@@ -22,6 +22,8 @@ from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 BLOCK_SIZE = 2**16
 
 
+# Nodes of a formula whose steps are found one by one at most.
+_STEPPED = 200
 # Limits below this are looked at: they may be what rounding left of terms that cancel.
 _TINY = 1e-9
 
@@ -143,10 +145,14 @@ class TracedRows(Rows):
 
     @property
     def stepped(self) -> bool:
-        """Whether nothing but conditions makes the row change along its index, so that it is piecewise constant."""
+        """Whether nothing but conditions makes the row change along its index, so that it is piecewise constant.
+
+        A formula of very many conditions does not count: where all of them switch could not be found one by one.
+        """
         groups = [group for part in (self.groups, self.lower, self.upper) for group in part or ()]
         return any(group.switches for group in groups) and all(
             group.formula is not None
+            and len(group.formula.shape) <= _STEPPED
             and group.formula.piecewise_constant(group.slots)
             and (len(group.columns) == 1 or not any(isinstance(slot, CurveStack) for slot in group.slots))
             for group in groups

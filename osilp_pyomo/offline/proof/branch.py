@@ -197,7 +197,7 @@ class BranchAndBound:
                     looks.append(_Look(part, part.high - part.low))
                     continue
                 outcome.boxes += part.count
-                outcome.work += part.count * row.cost
+                outcome.work += row.work(part.count)
                 look = self._look(part)
                 if look.boxes.count:
                     looks.append(look)
@@ -363,6 +363,7 @@ class BranchAndBound:
         row = self.row
         kinks = kinks[:_TILTED]
         count = boxes.count
+        self.outcome.work += row.work(count, 3 + 2 * len(kinks))
 
         def base_at(tilts: dict[Key, FloatArray], order: int) -> tuple[Expansion, Expansion]:
             over = row.opening(order, taken=boxes.taken, tilts=tilts)

@@ -22,6 +22,10 @@ from osilp_pyomo.offline.rows import TermGroup, TracedRows
 
 # Numbers in one interval end of a chunk: its temporaries stay in the cache.
 _CHUNK = 2**15
+# Nodes of a formula that cost as much as a column does, and conditions that may be taken at most.
+_NODES, _MOST_CONDITIONS = 12, 64
+# What a pass over the formula of one group costs however few its boxes are, in columns and boxes.
+_CALL = 2_000
 _UNIT = 2.0**-52
 
 
@@ -83,6 +87,10 @@ class EnclosedRow:
         self.terms: list[tuple[TermGroup, FloatArray]] = [(group, side * x[group.columns]) for group in used.groups]
         self.terms += [(group, np.full(len(group.columns), -side)) for group in limit]
         self.columns = sum(len(weights) for _, weights in self.terms)
+        self._nodes = sum(
+            len(weights) * max(_NODES, 0 if group.formula is None else len(group.formula.shape))
+            for group, weights in self.terms
+        )
         self.region = family.domain.region
         self.numbering = _numbered(self.terms)
 
@@ -90,12 +98,16 @@ class EnclosedRow:
     def cost(self) -> float:
         """What a look at one box costs: a number for each column and derivative, and some for the box itself."""
         derivatives = 1 + self.dimension + self.dimension * (self.dimension + 1) // 2
-        return self.columns * derivatives / 3 + 8 * self.dimension
+        return self._nodes / _NODES * derivatives / 3 + 8 * self.dimension
+
+    def work(self, boxes: int, passes: int = 3) -> float:
+        """What a look at boxes costs: over them, at their middles, and by further passes; few boxes take no less."""
+        return passes / 3 * max(boxes * self.cost, _CALL * len(self.terms))
 
     @property
     def block(self) -> int:
         """How many boxes are looked at together."""
-        return int(np.clip(2**20 // max(1, self.columns), 64, 4096))
+        return int(np.clip(2**20 * _NODES // max(1, self._nodes), 64, 4096))
 
     def opening(self, order: int, **how: object) -> Opening:
         """How the row is opened over boxes."""
@@ -152,7 +164,8 @@ def _numbered(terms: Sequence[tuple[TermGroup, FloatArray]]) -> dict[Key, int]:
         ]
         for place, condition in enumerate(group.formula.conditions(slots)):
             result[number, place] = numbers.setdefault(condition, len(numbers))
-    return result
+    # Of very many conditions no box is on both sides of a few only, and all would be carried along.
+    return result if len(numbers) <= _MOST_CONDITIONS else {}
 
 
 def _parts(columns: int, boxes: int) -> Iterator[slice]:

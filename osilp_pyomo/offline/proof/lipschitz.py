@@ -44,6 +44,10 @@ class LipschitzRow:
         self._values = values
         self._steep = family.lipschitz * (1 + float(np.abs(x).sum()))
 
+    def work(self, boxes: int, passes: int = 3) -> float:
+        """What a look at boxes costs: a call of the rule for each."""
+        return boxes * self.cost
+
     def opening(self, order: int, **how: object) -> Opening:
         """Nothing is known of kinks and conditions."""
         return Opening(self.dimension, order)

@@ -44,6 +44,8 @@ _AUDIT_ROUNDS = 4
 _PROOF_ROUNDS = 12
 # How many budgets of a proof all of those rounds may take together.
 _PROOF_BUDGETS = 2
+# Peaks of an audit from which a local search starts.
+_CLIMBED = 3
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
 # How a problem ends that has no answer.
@@ -516,7 +518,7 @@ def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> Fa
 
 def _climbed(family: Family, x: FloatArray, seen: FamilyAudit) -> FamilyAudit:
     """An audit, and a local search from its highest points."""
-    starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0)
+    starts = np.unique([seen.worst, seen.worst_scaled, *seen.peaks[:_CLIMBED]], axis=0)
     tops, _ = polish(
         lambda at: family.excess(at, x),
         family.domain,

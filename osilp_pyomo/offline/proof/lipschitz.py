@@ -19,7 +19,7 @@ from osilp_pyomo.offline.proof.enclosed_row import Expansion
 from osilp_pyomo.offline.rows import SampledRows
 
 # What one call of a rule costs, in columns of a formula.
-_CALL = 400
+_CALL = 250
 # Points at which a constant is tried, those of earlier calls, and what rounding may add to a change.
 _TRIED, _CALLED, _ROUNDING = 48, 4000, 1e-9
 

@@ -39,7 +39,7 @@ def place_grids(names: Sequence[FamilyName], domains: Sequence[Domain], grid: An
 def place_bases(names: Sequence[FamilyName], grids: Sequence[GridPoints], basis: Any) -> tuple[Functionals, ...]:
     """Place the chosen basis, or the default one, on each family's grid."""
     return tuple(
-        (default_basis(placed.domain) if each is None else as_basis(each)).on(placed)
+        (default_basis(placed.domain) if each is None else as_basis(each, placed.domain)).on(placed)
         for each, placed in zip(by_family(basis, names, "basis"), grids, strict=True)
     )
 
@@ -69,9 +69,11 @@ def default_grid(domain: Domain) -> Grid:
 
 
 def as_grid(grid: object) -> Grid:
-    """Take a grid, or points for :class:`Points`."""
+    """Take a grid, points for :class:`Points`, or a number of them for :class:`Midpoint`."""
     if isinstance(grid, Grid):
         return grid
+    if isinstance(grid, int | np.integer) and not isinstance(grid, bool):
+        return Midpoint(int(grid))
     if isinstance(grid, list | tuple | np.ndarray):
         return Points(grid)
     raise GridError(f"grid: expected a grid such as Midpoint(500) or an array of points (got {_text_of(grid, Grid)}).")
@@ -85,14 +87,22 @@ def default_basis(domain: Domain) -> Basis:
     """
     if domain.body is not None:
         return Dirac(Cells(64).middles(domain))
-    count = {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3)
+    return _so_many(domain, {1: 20, 2: 10, 3: 6, 4: 4}.get(domain.dimension, 3))
+
+
+def _so_many(domain: Domain, count: int) -> Basis:
+    """A basis of so many functions along each axis."""
+    if domain.body is not None:
+        return Dirac(Cells(count).middles(domain))
     return Hat(count) if domain.inside is None else RBF(count)
 
 
-def as_basis(basis: object) -> Basis:
-    """Take a basis, or callables for :class:`Functions`."""
+def as_basis(basis: object, domain: Domain) -> Basis:
+    """Take a basis, callables for :class:`Functions`, or a number of functions for the default one."""
     if isinstance(basis, Basis):
         return basis
+    if isinstance(basis, int | np.integer) and not isinstance(basis, bool):
+        return _so_many(domain, int(basis))
     if isinstance(basis, list | tuple) and basis and all(callable(item) for item in basis):
         return Functions(*basis)
     raise BasisError(

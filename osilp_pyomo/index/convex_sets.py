@@ -18,8 +18,8 @@ import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.index.enclosures.regions import ConvexRegion, Region
 from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
-from osilp_pyomo.index.regions import ConvexRegion, Region
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.

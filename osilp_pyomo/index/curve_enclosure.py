@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index import intervals as iv
 from osilp_pyomo.index.curves import CurveStack, Function, Table
-from osilp_pyomo.index.enclosure import Enclosure, NoEnclosureError, Opening
-from osilp_pyomo.index.intervals import Interval
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.enclosures.intervals import Interval
 
 # Knots inside of a box that are looked at one by one; with more of them, the range of the whole curve counts.
 _KNOTS = 8
@@ -51,7 +51,14 @@ def _unwound(form: Table, axis: int, argument: Enclosure, opening: Opening) -> E
     def unwound(by: FloatArray) -> Enclosure:
         # The row's own function loses some digits of the argument as well.
         away = iv.moved(by * (high - low), by * (high - low), relative=_TURNED, least=_TURNED * abs(low))
-        return argument + Enclosure(iv.negative(away))
+        moved = argument + Enclosure(iv.negative(away))
+
+        def as_it_is(own: Interval, other: Interval) -> Interval:
+            """Where there is nothing to turn, nothing is lost."""
+            return np.where(by == 0, own[0], other[0]), np.where(by == 0, own[1], other[1])
+
+        value, base = as_it_is(argument.value, moved.value), as_it_is(argument.base, moved.base)
+        return Enclosure(value, moved.slopes, moved.bends, moved.rest, base, moved.base_slopes)
 
     moved = unwound(turns)
     if argument.constant:

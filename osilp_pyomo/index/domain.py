@@ -12,7 +12,7 @@ from osilp_pyomo._arrays import BoolArray as BoolArray
 from osilp_pyomo._arrays import FloatArray as FloatArray
 from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.convex_sets import Body
-from osilp_pyomo.index.regions import Region
+from osilp_pyomo.index.enclosures.regions import Region
 
 Predicate = Callable[[FloatArray], BoolArray]
 
@@ -164,8 +164,9 @@ class Domain:
             return f"{', '.join(vectors)} in {self.body}"
         parts = []
         for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
-            left = "(-inf" if np.isneginf(low) else f"[{low:g}"
-            right = "inf)" if np.isposinf(high) else f"{high:g}]"
+            digits = "g" if f"{low:g}" != f"{high:g}" else ".15g"
+            left = "(-inf" if np.isneginf(low) else f"[{low:{digits}}"
+            right = "inf)" if np.isposinf(high) else f"{high:{digits}}]"
             parts.append(f"{name} in {left}, {right}")
         text = ", ".join(parts)
         return f"{text} where declared" if self.inside is not None else text

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index import intervals as iv
+from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.index.enclosure import Enclosure, Opening
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.enclosure import Enclosure, Opening
 from osilp_pyomo.index.nodes import AFFINE, NODES, Code, Jet, Traits
 
 _Value = TypeVar("_Value")
@@ -192,7 +193,13 @@ class CompiledKernel:
     def __init__(self, source: str) -> None:
         self.source = source
         names = {"np": np, "whole_power": whole_power, "inf": np.inf, "nan": np.nan}
-        self._function = eval(f"lambda s, u: {source}", names)
+        try:
+            self._function = eval(f"lambda s, u: {source}", names)
+        except (RecursionError, MemoryError):
+            raise ModelError(
+                f"A formula of {len(source):,} characters is too long to be compiled; write long sums by osilp.dot, or "
+                "as several rows."
+            ) from None
 
     def __call__(self, slots: Sequence[Any], coordinates: Sequence[FloatArray]) -> Any:
         return self._function(slots, coordinates)

@@ -17,8 +17,8 @@ from scipy.optimize import Bounds, minimize
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError, SolverError
 from osilp_pyomo.index.convex_sets import MEMBERSHIP, Body
+from osilp_pyomo.index.enclosures.regions import ConvexRegion, Region
 from osilp_pyomo.index.extended_form import Ball, Lift, intersection_lift
-from osilp_pyomo.index.regions import ConvexRegion, Region
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 

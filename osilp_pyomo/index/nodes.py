@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from osilp_pyomo.index import intervals as iv
 from osilp_pyomo.index.curve_enclosure import enclose_curve
-from osilp_pyomo.index.enclosure import Condition, Enclosure, NoEnclosureError, Opening, all_of
-from osilp_pyomo.index.intervals import Interval, Map
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, NoEnclosureError, Opening, all_of
+from osilp_pyomo.index.enclosures.intervals import Interval, Map
 
 AFFINE, CONVEX, CONCAVE, UNKNOWN, DATA = "affine", "convex", "concave", "unknown", "data"
 _FLIPPED = {CONVEX: CONCAVE, CONCAVE: CONVEX}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.index.enclosure import Condition, Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, NoEnclosureError, Opening
+from osilp_pyomo.index.enclosures.regions import Region
 from osilp_pyomo.index.formula import Formula, kernel_of
-from osilp_pyomo.index.regions import Region
 
 
 @dataclass(frozen=True, eq=False)

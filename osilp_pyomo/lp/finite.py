@@ -65,9 +65,8 @@ class FiniteLP:
         return worst
 
 
-# The terms of a row count as at least this share of its largest coefficient times the largest of all values: a row
-# whose own values are zero is no more accurate than the others.
-TERM_FLOOR = 1e-3
+# By which share a weight may be changed so that equations balance.
+_MOST_CHANGED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +90,8 @@ class RowBlock:
 
     def size(self, x: FloatArray) -> FloatArray:
         """Sum of each row's absolute terms."""
-        size = np.abs(self.matrix)
-        largest = size.max(axis=1, initial=0.0) * np.abs(x).max(initial=0.0)
-        return np.maximum(size @ np.abs(x[self.columns]), TERM_FLOOR * largest)
+        size: FloatArray = np.abs(self.matrix) @ np.abs(x[self.columns])
+        return size
 
     def scale(self, x: FloatArray) -> FloatArray:
         """What violations of the rows are measured by; see :func:`violation_scale`."""
@@ -115,3 +113,23 @@ def violation_scale(activity: FloatArray, size: FloatArray, lower: FloatArray, u
     scale: FloatArray = np.maximum(np.abs(activity), np.maximum(*limits)) + 1e-3 * size
     # A row of zeros can be violated by its limit only.
     return np.where(scale > 0, scale, 1.0)
+
+
+def balanced(matrix: FloatArray, weights: FloatArray, missed: FloatArray) -> FloatArray:
+    """Weights with which ``matrix @ weights`` is smaller by what is missed, each changed by as small a share as can be.
+
+    Weights that are zero stay so, and all keep their signs; where that cannot be, they are left as they are. Solvers
+    leave the equations of their duals open by some 1e-10, and here they are closed up to rounding.
+    """
+    used = np.flatnonzero(weights)
+    if not len(used) or not len(missed):
+        return weights
+    columns = matrix[:, used] * weights[used]
+    size = np.abs(columns).sum(axis=1)
+    size = np.where(size > 0, size, 1.0)
+    share = np.linalg.lstsq(columns / size[:, None], missed / size, rcond=1e-12)[0]
+    if not np.all(np.abs(share) < _MOST_CHANGED):
+        return weights
+    result = weights.copy()
+    result[used] *= 1 - share
+    return result

@@ -21,6 +21,9 @@ from osilp_pyomo.lp.scaling import Scaling
 # scale, which the default 1e-7 could leave in the LP's own answer.
 FEASIBILITY_TOLERANCE = 1e-10
 
+# Seconds that a solve after numerical trouble may take: HiGHS was seen to go on for ever there.
+_LONGEST_RESTART = 20.0
+
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: "optimal",
     highspy.HighsModelStatus.kInfeasible: "infeasible",
@@ -59,6 +62,7 @@ class HighsModel:
         self._sizes = np.empty(0)  # what each row was divided by
         self.restarts = 0  # solves that met numerical trouble and were restarted in another way
         self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
+        self._gave_up = False  # whether a restart took too long
         self.strained = False  # whether the last answer leans on the box of hold_columns
         self._box: tuple[FloatArray, FloatArray] | None = None
         self._smallest = 1e-12 if keep_tiny else 1e-9
@@ -202,6 +206,7 @@ class HighsModel:
         """Solve from where the last solve ended."""
         # Rows that are almost parallel can make the simplex go round in circles.
         self._set("simplex_iteration_limit", 20_000 + 20 * (self._lp.columns + self.rows))
+        self._gave_up = False
         self._highs.run()
         if self._highs.getModelStatus() not in _STATUS or self._status() == "iteration_limit":
             self._from_the_beginning()
@@ -249,6 +254,9 @@ class HighsModel:
     def _from_the_beginning(self) -> None:
         """Solve once more without the old basis, in ways that suit other matrices, after numerical trouble."""
         self.restarts += 1
+        limit = self._highs.getOptionValue("time_limit")[1]
+        self._set("time_limit", min(limit, self._highs.getRunTime() + _LONGEST_RESTART))
+        self._set("ipm_iteration_limit", 200)
         for name, value in (("simplex_scale_strategy", 0), ("solver", "ipm")):
             before = self._highs.getOptionValue(name)[1]
             self._highs.clearSolver()
@@ -256,10 +264,13 @@ class HighsModel:
             self._highs.run()
             self._set(name, before)
             if self._highs.getModelStatus() in _STATUS and self._status() != "iteration_limit":
-                return
+                break
+        # What was given up here is trouble, and not the limit of whoever asked.
+        self._gave_up = self._status() == "time_limit" and self._highs.getRunTime() < limit
+        self._set("time_limit", limit)
 
     def _status(self) -> str:
-        return _STATUS.get(self._highs.getModelStatus(), "solver_error")
+        return "solver_error" if self._gave_up else _STATUS.get(self._highs.getModelStatus(), "solver_error")
 
 
 def solve_quadratic(lp: FiniteLP, hessian: FloatArray) -> FloatArray | None:

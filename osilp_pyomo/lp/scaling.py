@@ -116,7 +116,7 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         entries = slice(core.matrix.indptr[row], core.matrix.indptr[row + 1])
         note(core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limits[row])
     free = np.flatnonzero(np.isneginf(core.column_lower) & np.isposinf(core.column_upper) & ~core.integer)
-    samples = []
+    samples, highest = [], 0.0
     for members, rows in examples:
         starts = np.flatnonzero(np.diff(members, prepend=-1))
         limits = np.maximum(_finite(rows.lower), _finite(rows.upper))
@@ -129,6 +129,8 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
             sample = np.zeros((len(rows), len(free)))
             sample[:, np.searchsorted(free, rows.columns[inside])] = rows.matrix[:, inside]
             samples.append(sample)
+            if inside.any():
+                highest = max(highest, float(limits.max(initial=0.0)))
     units = _units(core, reach, largest)
     scaling = Scaling(units)
     if samples:
@@ -137,7 +139,9 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         used = sample.any(axis=0)
         triangle = _triangle(sample[:, used])
         if triangle is not None:
-            scaling = Scaling(units, 1.0, free[used], triangle)
+            # The functions are about 1 now, and so their combinations are as large as the rows' limits.
+            unit = float(2.0 ** np.round(np.log2(highest))) if 0 < highest < 1 / _ORDINARY else 1.0
+            scaling = Scaling(units, 1.0, free[used], triangle / unit)
     _, cost = scaling.rows(np.arange(core.columns), core.cost[None])
     dearest = float(np.abs(cost).max(initial=0.0))
     if dearest == 0 or 1 / _ORDINARY <= dearest <= _ORDINARY:

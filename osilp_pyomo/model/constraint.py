@@ -50,7 +50,8 @@ def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
     raise UntransformedModelError(
         f"SemiInfiniteConstraint '{self.name}' holds for every point of {self.parent_component().index_text()}: no "
         "solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
-        "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it."
+        "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is "
+        f"{self.name}.at(point)."
     )
 
 
@@ -173,7 +174,8 @@ class SemiInfiniteConstraint(Constraint):
         is sampled too, after one warning.
     lipschitz : float or sequence of float, optional
         What a coefficient or limit of the rule changes by at most per unit of the index, or per unit of each of its
-        coordinates: with it, rows that are sampled can be proved too.
+        coordinates, fixed variables and Params taken as the numbers that they are: with it, rows that are sampled can
+        be proved too.
 
     Examples
     --------
@@ -392,6 +394,12 @@ class SemiInfiniteConstraint(Constraint):
         if not self.sample:
             relation, reason = self._trace(index, name)
         if (relation is None or relation is Constraint.Skip) and self._skipped(index, name):
+            if relation is None and self._trace(index, name)[0] is not Constraint.Skip:
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{name}': its rule returns Constraint.Skip wherever it was tried, and "
+                    "asks for the value of the index before it does, so that it may be a row elsewhere; say where the "
+                    "row holds by where=..., or return Constraint.Skip before looking at the index."
+                )
             return set()
         if relation is Constraint.Skip:
             relation, reason = None, "it returned Constraint.Skip for a symbol and a row for a number"
@@ -494,15 +502,23 @@ class SemiInfiniteConstraint(Constraint):
             ) from None
 
     def _explain_missing_member(self, error: KeyError) -> None:
-        """Tell a variable over the continuous index from other missing members."""
-        for variable in self.model().component_objects(Var, descend_into=True):
-            sets = variable.index_set().subsets() if variable.is_indexed() else ()
-            if any(each is continuous for each in sets for continuous in self.continuous_sets):
-                raise DeclarationError(
-                    f"SemiInfiniteConstraint '{self.name}': the variable '{variable.name}' is indexed by the "
-                    "continuous index; a decision that is a function of the index needs a finite form, such as "
-                    "coefficients of basis functions."
-                ) from error
+        """Tell a variable or Param over the continuous index from other missing members."""
+        for component in self.model().component_objects((Param, Var), descend_into=True):
+            sets = component.index_set().subsets() if component.is_indexed() else ()
+            if not any(each is continuous for each in sets for continuous in self.continuous_sets):
+                continue
+            if component.ctype is Param:
+                why = (
+                    f"the Param '{component.name}' is indexed by the continuous index, of which it holds a few members "
+                    "only; give a function of the index as osilp.Profile(over=..., points=..., initialize=...), and "
+                    "write it as m.profile(u)."
+                )
+            else:
+                why = (
+                    f"the variable '{component.name}' is indexed by the continuous index; a decision that is a "
+                    "function of the index needs a finite form, such as coefficients of basis functions."
+                )
+            raise DeclarationError(f"SemiInfiniteConstraint '{self.name}': {why}") from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()

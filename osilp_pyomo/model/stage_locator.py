@@ -28,8 +28,8 @@ class StageRef(NamedTuple):
 class StageLocator:
     """Finds the stage of components of a model.
 
-    ``stages`` is a Set of the model, or a function that maps an index to its stage (None for an index that has
-    none). The stage stands in a component's own index, in the members of a sparse set, or in the index of a Block
+    ``stages`` is a Set of the model, its name, or a function that maps an index to its stage (None for an index that
+    has none). The stage stands in a component's own index, in the members of a sparse set, or in the index of a Block
     that holds the component.
     """
 
@@ -38,6 +38,11 @@ class StageLocator:
         self._function: Callable[[Any], Any] | None = None
         self._set: Any = None
         self._members: dict[Any, int] = {}
+        if isinstance(stages, str):
+            named = model.component(stages) if hasattr(model, "component") else None
+            if named is None:
+                raise OptionError(f"compile_online: stages={stages!r}: the model has no Set of this name.")
+            stages = named
         if isinstance(stages, SetData) or (
             hasattr(stages, "is_component_type") and stages.ctype in (pyo.Set, pyo.RangeSet)
         ):

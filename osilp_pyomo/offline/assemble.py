@@ -21,6 +21,10 @@ from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, PROOF, Answer, Famil
 
 # What rows may be violated by, relative to their size, by the tolerances of exchange and HiGHS together.
 _ROW_ACCURACY = 1e-8
+# What that may be worth at most, as a share of the objective, in an answer that is called optimal.
+_MOST_WORTH = 1e-5
+# By which share of its terms the dual equation of a variable may be missed before an answer is called inaccurate.
+_BALANCED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,7 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
         solved.memory,
         seconds,
         dict(subject.routes),
-        None if solved.point is None else _answer(subject, solved.point, solved.proofs),
+        None if solved.point is None else _answer(subject, solved.point, solved.proofs, solved.objective),
         dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
         indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
@@ -127,7 +131,7 @@ def _proof(subject: Subject, proofs: Sequence[FamilyProof]) -> pd.DataFrame:
     ).set_index(pd.Index([each.name for each in proofs], name="family", dtype=object))
 
 
-def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof]) -> Answer:
+def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof], objective: float) -> Answer:
     looks = point.audit.families
 
     def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
@@ -150,9 +154,17 @@ def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof]) -> An
         _proof(subject, proofs),
         len(proofs) == len(looks) and all(each.proved for each in proofs),
         point.audit.proves_bound,
+        _worth(point, proofs) / (1 + abs(objective)),
         tuple(each.why_not for each in proofs),
         min((each.reach for each in proofs), default=np.inf),
     )
+
+
+def _worth(point: Point, proofs: Sequence[FamilyProof]) -> float:
+    """What the largest violation that is possible anywhere is worth at the prices: how optimistic the objective is."""
+    if point.prices is None or len(proofs) != len(point.prices):
+        return 0.0
+    return float(sum(each.largest * abs(price.total) for each, price in zip(proofs, point.prices, strict=True)))
 
 
 def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | None:
@@ -169,7 +181,8 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
     if solved.point.prices is not None:
         # Rows hold up to their tolerance, which is worth their price.
         priced = zip(seen.families, solved.point.prices, strict=True)
-        allowed += _ROW_ACCURACY * sum(look.scale * abs(price.total) for look, price in priced)
+        worth = _ROW_ACCURACY * sum(look.size * abs(price.total) for look, price in priced)
+        allowed += min(worth, _MOST_WORTH * size)
     if seen.ordinary_violation > FEASIBLE:
         return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g} of its size"
     if method == "counterpart" and max((look.scaled for look in seen.families), default=0.0) > FEASIBLE:
@@ -184,8 +197,13 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
             # Without a Slater point the objective is optimistic, by about the violation times its price.
             looks = zip(seen.families, solved.point.prices, strict=True)
             optimism = sum(look.violation * abs(price.total) for look, price in looks)
-            if optimism > allowed:
+            if optimism > FEASIBLE * size:
                 return f"no point with room in every row is known, and the violation is worth about {optimism:.2g}"
+    if seen.unbalanced > _BALANCED:
+        return (
+            "no price balances what a variable without a bound earns and uses: the optimum may be far away, or is not "
+            "attained; give the variables bounds"
+        )
     if np.isfinite(seen.gap) and seen.gap > allowed:
         return f"the prices prove the bound {seen.dual_bound:.10g} only (objective {solved.objective:.10g})"
     return None

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.lp.finite import TERM_FLOOR, excess_of, violation_scale
+from osilp_pyomo.lp.finite import balanced, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.scan import apart, scan_points
@@ -35,14 +35,23 @@ _UNIT, _MOST_EXACT = 2.0**-53, 2_000_000
 _PEAKS, _APART = 8, 0.02
 
 
+# A reduced cost that should be zero may be this share of the terms that it is the sum of.
+_CANCELLED = 1e-10
+# Prices are balanced where they miss by more than rounding and are not plainly wrong, if there are not too many.
+_BALANCED, _OPEN, _MOST_BALANCED = 1e-13, 1e-3, 4_000_000
+# Points at which the usual size of a coefficient is looked at.
+_FEW = 32
+
+
 @dataclass(frozen=True, eq=False)
 class FamilyAudit:
     """Violation of one family on the audit's own points.
 
-    ``violation`` is max(0, largest excess), found at ``worst``; ``relative`` divides each excess by
-    ``max(|b(u)|, scale)``, where ``scale`` is the median of ``|b(u)|`` (1 where that is zero). ``scaled`` divides it by
-    the size of the row at that very point (:func:`violation_scale`); it is what decides whether an answer is
-    feasible, and ``worst_scaled`` is where. ``peaks`` are the highest points that stand apart from each other.
+    ``violation`` is max(0, largest excess), found at ``worst``; ``relative`` divides each excess by ``max(|b(u)|,
+    scale)``, where ``scale`` is the median of ``|b(u)|`` (1 where that is zero). ``scaled`` divides it by the size of
+    the row at that very point (:func:`violation_scale`); it is what decides whether an answer is feasible, and
+    ``worst_scaled`` is where; ``size`` is that of most points. ``peaks`` are the highest points that stand apart from
+    each other.
     """
 
     name: str
@@ -54,6 +63,7 @@ class FamilyAudit:
     scaled: float
     worst_scaled: FloatArray
     peaks: FloatArray
+    size: float = 0.0
 
     def merge(self, other: FamilyAudit) -> FamilyAudit:
         """The worse of two audits in every respect; ``scale`` stays that of the first, which saw the whole domain."""
@@ -69,6 +79,7 @@ class FamilyAudit:
             scaled.scaled,
             scaled.worst_scaled,
             self.peaks,
+            self.size,
         )
 
 
@@ -79,7 +90,8 @@ class Audit:
     ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
     largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
     prove up to ``doubt`` (what they miss, times the variables it belongs to), ``rounding`` what the sums it is made of
-    may have lost, ``gap`` its distance from the objective; nan where there are no prices.
+    may have lost, ``gap`` its distance from the objective; nan where there are no prices. ``unbalanced`` is by which
+    share of its terms the dual equation of a variable without a bound is missed.
     """
 
     families: tuple[FamilyAudit, ...]
@@ -89,6 +101,7 @@ class Audit:
     doubt: float
     gap: float
     rounding: float = 0.0
+    unbalanced: float = 0.0
 
     @property
     def proves_bound(self) -> bool:
@@ -171,8 +184,7 @@ def _audit_together(
         assert isinstance(family.rows, AffineRows)
         coefficients = family.rows.matrix[0] + points[k] @ family.rows.matrix[1:]
         terms = coefficients * x[family.rows.columns]
-        largest = np.abs(coefficients).max(axis=1, initial=0.0) * np.abs(x).max(initial=0.0)
-        activity[k], size[k] = terms.sum(axis=1), np.maximum(np.abs(terms).sum(axis=1), TERM_FLOOR * largest)
+        activity[k], size[k] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
         lower[k], upper[k] = family.rows.limits(points[k])
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
@@ -194,6 +206,7 @@ def _audit_together(
             max(0.0, float(scaled[k, worst_scaled[k]])),
             points[k, worst_scaled[k]],
             points[k, worst[k]][None],
+            float(np.median(sizes[k])),
         )
         for k, family in enumerate(families)
     ]
@@ -248,6 +261,7 @@ def audit_from_values(
         max(0.0, float(scaled[worst_scaled])),
         points[worst_scaled],
         highest[apart(highest / domain.width, _APART)][:_PEAKS],
+        float(np.median(sizes)),
     )
 
 
@@ -298,17 +312,78 @@ def audit(
     ordinary = problem.core.violation(x)
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
-    infeasibility, bound, doubt, rounding = _dual_side(problem, x, atoms, row_duals)
-    gap = abs(problem.core.value(x) - bound)
-    return Audit(families, ordinary, infeasibility, bound, doubt, gap, rounding)
+    found = _balanced_side(problem, x, atoms, row_duals)
+    gap = abs(problem.core.value(x) - found.bound)
+    return Audit(
+        families, ordinary, found.infeasibility, found.bound, found.doubt, gap, found.rounding, found.unbalanced
+    )
 
 
-def _exact_sums(matrix: FloatArray, weights: FloatArray) -> FloatArray:
-    """``matrix @ weights``, added with more digits than a float has where the machine has such numbers."""
+def _careful_sums(matrix: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``matrix @ weights`` and what its rounding may have lost.
+
+    Where the machine has numbers with more digits, and there are not too many, they are added in those: what is lost
+    is then the last rounding.
+    """
     used = np.flatnonzero(weights)
-    if matrix.shape[0] * len(used) > _MOST_EXACT:
-        return matrix @ weights
-    return np.asarray((matrix[:, used].astype(np.longdouble) @ weights[used].astype(np.longdouble)), dtype=float)
+    matrix, weights = matrix[:, used], weights[used]
+    if matrix.size > _MOST_EXACT or np.finfo(np.longdouble).eps > _UNIT / 1024:
+        return matrix @ weights, (2 + len(used)) * _UNIT * (np.abs(matrix) @ np.abs(weights))
+    total = np.asarray(matrix.astype(np.longdouble) @ weights.astype(np.longdouble), dtype=float)
+    return total, _UNIT * (np.abs(total) + len(used) / 1024 * (np.abs(matrix) @ np.abs(weights)))
+
+
+@dataclass(frozen=True)
+class _DualSide:
+    """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
+
+    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero.
+    """
+
+    infeasibility: float
+    bound: float
+    doubt: float
+    rounding: float
+    unbalanced: float
+    reduced: FloatArray
+
+
+def _balanced_side(
+    problem: SemiInfiniteLP,
+    x: FloatArray,
+    atoms: Sequence[tuple[FloatArray, FloatArray]],
+    row_duals: FloatArray,
+) -> _DualSide:
+    """What prices prove, after they are balanced where a solver has left the dual equations open."""
+    found = _dual_side(problem, x, atoms, row_duals)
+    columns = np.flatnonzero(found.reduced)
+    masses = [each for _, each in atoms]
+    if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
+        return found
+    blocks = [problem.core.matrix[:, columns].toarray().T]
+    for family, (points, _) in zip(problem.families, atoms, strict=True):
+        dense = np.zeros((problem.core.columns, len(points)))
+        for places, at, block in family.blocks(points) if len(points) else ():
+            dense[places, at] += block
+        blocks.append(dense[columns])
+    sign = 1.0 if problem.core.maximize else -1.0
+    weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
+    duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
+    again = _dual_side(problem, x, [(points, part) for (points, _), part in zip(atoms, parts, strict=True)], duals)
+    return again if again.unbalanced < found.unbalanced else found
+
+
+def _usual_terms(
+    problem: SemiInfiniteLP, atoms: Sequence[tuple[FloatArray, FloatArray]], wanted: BoolArray
+) -> FloatArray:
+    """What rounding of its coefficients can make of each variable's dual equation; only of some variables."""
+    result = np.zeros(problem.core.columns)
+    for family, (points, masses) in zip(problem.families, atoms, strict=True):
+        if len(points) and wanted.any():
+            some = scan_points(family.domain, problem.core.columns)
+            for columns, _, block in family.blocks(some[:: max(1, len(some) // _FEW)]):
+                result[columns] += 4 * _UNIT * np.abs(block).max(axis=1, initial=0.0) * np.abs(masses).sum()
+    return np.where(wanted, result, 0.0)
 
 
 def _dual_side(
@@ -316,16 +391,14 @@ def _dual_side(
     x: FloatArray,
     atoms: Sequence[tuple[FloatArray, FloatArray]],
     row_duals: FloatArray,
-) -> tuple[float, float, float, float]:
-    """How far prices are from dual feasible, the bound they prove, how uncertain it is, and what its sums may lose.
-
-    Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
+) -> _DualSide:
+    """Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
 
     Any y gives a bound, whoever computed it: a dual that points to no limit is set to zero, and what the equations then
     miss is a reduced cost, worth its variable's bound on that side (Neumaier and Shcherbina, 2004). Where a
-    variable has none, the bound holds as far as the variable is no larger than here; what that may move it by is
-    the doubt.
+    variable has none, the equations must hold but for rounding; what that moves the bound by, as far as the variable is
+    no larger than here, is the doubt. Where they do not, nothing is proved, and the doubt is infinite.
     """
     core = problem.core
     sign = 1.0 if core.maximize else -1.0
@@ -338,13 +411,15 @@ def _dual_side(
         open_side = ~np.isfinite(limit)
         missed.append(float(np.abs(duals[open_side]).max(initial=0.0)))
         kept, limit = np.where(open_side, 0.0, duals), np.where(open_side, 0.0, limit)
-        rounding += _UNIT * float(np.abs(kept) @ np.abs(limit))
-        return kept, float(_exact_sums(limit[None], kept)[0])
+        (value,), (lost,) = _careful_sums(limit[None], kept)
+        rounding += float(lost)
+        return kept, float(value)
 
     ordinary, value = safe(sign * row_duals, core.row_lower, core.row_upper)
     bound = sign * core.offset + value
     reduced = sign * core.cost - core.matrix.T @ ordinary
-    size = np.abs(core.matrix).T @ np.abs(ordinary)
+    terms = np.abs(core.cost) + np.abs(core.matrix).T @ np.abs(ordinary)
+    uncertain = _UNIT * (2 + len(ordinary)) * (np.abs(core.matrix).T @ np.abs(ordinary))
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if not len(points):
             continue
@@ -352,10 +427,17 @@ def _dual_side(
         bound += value
         for columns, at, block in family.blocks(points):
             # A column can stand in a block once only, so this adds to each entry once.
-            reduced[columns] -= _exact_sums(block, kept[at])
-            size[columns] += np.abs(reduced[columns])
+            total, lost = _careful_sums(block, kept[at])
+            reduced[columns] -= total
+            terms[columns] += np.abs(block) @ np.abs(kept[at])
+            uncertain[columns] += lost + _UNIT * np.abs(reduced[columns])
     kept, value = safe(reduced, core.column_lower, core.column_upper)
     bound += value
-    # A reduced cost that should be zero moves the bound by itself times the variable at the optimum.
-    doubt = float(np.abs(reduced - kept) @ np.abs(x))
-    return max(missed), sign * bound, doubt, rounding + _UNIT * float(size @ np.abs(x))
+    # A reduced cost that should be zero moves the bound by itself times the variable at the optimum. A coefficient that
+    # is itself zero but for rounding, as a cosine of pi / 2 is, has nothing to be measured by but what it is elsewhere.
+    open_costs = np.abs(reduced - kept)
+    missing = np.maximum(open_costs - _usual_terms(problem, atoms, reduced != kept), 0.0)
+    unbalanced = float(np.max(missing / np.where(terms > 0, terms, 1.0), initial=0.0))
+    doubt = float(open_costs @ np.abs(x)) if unbalanced <= _CANCELLED else np.inf
+    rounding += float(uncertain @ np.abs(x))
+    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)

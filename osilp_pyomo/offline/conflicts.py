@@ -17,12 +17,14 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.lp.finite import FiniteLP, RowBlock
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock, balanced
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import Scaling
 
-# Weights below this share of the largest are rounding, and so are columns of the sum below it of their terms.
+# Weights below this share of the largest are rounding.
 _ROUNDING = 1e-9
+# A column of the sum is zero up to this share of its terms.
+_CANCELLED = 1e-13
 # Why a problem that is called infeasible has no conflict.
 _WHOLE = "no conflict but that of whole numbers is known: with fractions no contradiction of rows was found"
 _NO_PROOF = (
@@ -107,6 +109,8 @@ def find_conflict(
     status, weights = _weights(core, system, scaling, time_limit)
     if status != "optimal":
         return Conflict(why_none=f"what conflicts is not known: the LP that tells ended with status '{status}'")
+    if weights is not None:
+        weights = _balanced_weights(core, system, weights)
     contradicted = None if weights is None else _contradiction(core, system, weights)
     if weights is None or contradicted is None:
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
@@ -166,13 +170,26 @@ def _weights(
     return "optimal", weights if weights.any() else None
 
 
+def _balanced_weights(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray:
+    """The same weights, but for what the solver missed: columns without a bound must cancel."""
+    total, terms = weights @ system.matrix, np.abs(weights) @ abs(system.matrix)
+    least = np.where(total > 0, core.column_lower, core.column_upper)
+    columns = np.flatnonzero(~np.isfinite(least) & (np.abs(total) > 0) & (np.abs(total) <= _ROUNDING * terms))
+    used = np.flatnonzero(weights)
+    result = weights.copy()
+    result[used] = balanced(system.matrix[used][:, columns].toarray().T, weights[used], total[columns])
+    return result
+
+
 def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray | None:
     """Check that no x within the bounds satisfies the weighted sum of the rows; the weights of the bounds it takes.
 
     They are positive for upper and negative for lower bounds, and with them the sum of all columns is zero.
     """
-    total = weights @ system.matrix
-    total[np.abs(total) <= _ROUNDING * (np.abs(weights) @ abs(system.matrix))] = 0.0
+    total, terms = weights @ system.matrix, np.abs(weights) @ abs(system.matrix)
+    least = np.where(total > 0, core.column_lower, core.column_upper)
+    # A column of the sum is worth its bound; where there is none, it must be zero but for rounding.
+    total[~np.isfinite(least) & (np.abs(total) <= _CANCELLED * terms)] = 0.0
     used = np.flatnonzero(weights)
     limits = weights[used] * np.where(weights[used] > 0, system.upper[used], system.lower[used])
     columns = np.flatnonzero(total)
@@ -180,8 +197,11 @@ def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> Floa
     bounds = total[columns] * np.where(total[columns] > 0, core.column_lower[columns], core.column_upper[columns])
     if not np.all(np.isfinite(bounds)):
         return None
-    terms = np.concatenate([bounds, -limits])
-    return -total if terms.sum() > _ROUNDING * np.abs(terms).sum() else None
+    sides = np.concatenate([bounds, -limits])
+    if sides.sum() <= _ROUNDING * np.abs(sides).sum():
+        return None
+    # What rounding leaves of a column is counted, and is not worth telling.
+    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, -total)
 
 
 def _row_clauses(

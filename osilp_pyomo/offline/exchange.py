@@ -29,12 +29,15 @@ from osilp_pyomo.lp.models import lp_model
 from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.offline.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.offline.interior import ray_problem, repair_towards, slater_point
-from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, allow_calls
+from osilp_pyomo.offline.rows import TimeUpError
 from osilp_pyomo.offline.search.clusters import cluster_means
 from osilp_pyomo.offline.search.scan import Search, Violations
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200
+# What share of its time limit a solve may take longer where a slow rule was stopped, to finish with what is known.
+_GRACE = 0.5
 # Binding rows within these distances, in widths of the domain, may straddle one binding point.
 _CLUSTER_RADII = (0.15, 0.01)
 # So many iterations without less violation, at a violation this small, are the limit of rounding; whether the
@@ -280,7 +283,12 @@ class Exchange:
         for search in self.searches:
             if found and self.out_of_time:
                 break
-            found.append(search.worst(x))
+            try:
+                found.append(search.worst(x))
+            except TimeUpError:
+                # Some time more, to finish with what is known.
+                allow_calls(self.problem.families, time.monotonic() + _GRACE * (self.options.time_limit or 0.0))
+                break
         return tuple(found)
 
     def _relax(self) -> bool:

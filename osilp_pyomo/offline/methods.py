@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
 from osilp_pyomo.offline.cones import decompose_cones
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
@@ -24,9 +24,10 @@ from osilp_pyomo.offline.counterpart import counterpart
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, ExchangeOutcome
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
-from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, allow_calls
 from osilp_pyomo.offline.projection import project, solve_projected
 from osilp_pyomo.offline.proof.certify import ENOUGH, FamilyProof, ProofOptions, prove_families
+from osilp_pyomo.offline.rows import TimeUpError
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.search.clusters import join_close
 from osilp_pyomo.offline.search.local import polish
@@ -38,8 +39,10 @@ _BRACKET = 1e-8
 _ROUNDING = 1e-14
 # Iterations after which cones of rows over ellipsoids are decomposed.
 _PATIENCE = 45
-# How often exchange may go on after its audit found a miss or its bracket was too wide.
+# How often exchange may go on after its audit found a miss.
 _AUDIT_ROUNDS = 4
+# How often exchange may go on because its bracket was too wide.
+_NARROWED = 4
 # How often exchange may go on after its proof found a violation.
 _PROOF_ROUNDS = 12
 # How many budgets of a proof all of those rounds may take together.
@@ -48,8 +51,8 @@ _PROOF_BUDGETS = 2
 _CLIMBED = 3
 # A relative violation of rows that are in the LP above this is beyond HiGHS' arithmetic.
 _ENFORCED = 1e-6
-# How a problem ends that has no answer.
-_NO_ANSWER = ("infeasible", "unbounded", "infeasible_or_unbounded", "undecided")
+# A relative violation that is nothing but rounding of a sum.
+_EXACTLY = 1e-13
 # What joining atoms that straddle one binding point may cost of an integral's accuracy.
 _SAME_ATOM = 1e-7
 
@@ -102,26 +105,43 @@ def solve_by(
     them. That a problem is infeasible is proved by a conflict, that it is unbounded by nothing.
     """
     started = time.monotonic()
-    if method == "exchange":
-        solved = by_exchange(problem, options, fix_integers)
-    elif method == "counterpart":
-        solved = by_counterpart(problem, options, fix_integers)
-    elif method == "discretized":
-        solved = by_grid(problem, placed, options, fix_integers)
-    else:
-        solved = by_projection(problem, placed, options, fix_integers)
-    if options.keep_tiny or not solved.dropped or solved.conflict.clauses or solved.status not in _NO_ANSWER:
-        return _as_proved(problem, solved)
+    allow_calls(problem.families, np.inf if options.time_limit is None else started + options.time_limit)
+    try:
+        solved = _solve_once(method, problem, placed, options, fix_integers)
+    except TimeUpError:
+        return Solved("time_limit", np.nan, np.nan)
+    finally:
+        allow_calls(problem.families, np.inf)
+    doubtful = solved.point is None or not solved.point.audit.proves_bound or solved.point.prices is None
+    if options.keep_tiny or not solved.dropped or solved.conflict.clauses or not doubtful:
+        return as_proved(solved, bool(problem.core.integer.any()))
     left = options.remaining_since(started)
     if left.time_limit is None or left.time_limit > 0:
         with suppress(SolverError):
-            return solve_by(method, problem, placed, replace(left, keep_tiny=True), fix_integers)
-    return _as_proved(problem, solved)
+            again = solve_by(method, problem, placed, replace(left, keep_tiny=True), fix_integers)
+            if again.point is not None or solved.point is None:
+                return again
+    return as_proved(solved, bool(problem.core.integer.any()))
 
 
-def _as_proved(problem: SemiInfiniteLP, solved: Solved) -> Solved:
-    """A problem without integers is infeasible where rows are told that contradict each other, else undecided."""
-    if solved.status != "infeasible" or solved.conflict.clauses or problem.core.integer.any():
+def _solve_once(
+    method: str, problem: SemiInfiniteLP, placed: Sequence[Any], options: ExchangeOptions, fix_integers: bool
+) -> Solved:
+    if method == "exchange":
+        return by_exchange(problem, options, fix_integers)
+    if method == "counterpart":
+        return by_counterpart(problem, options, fix_integers)
+    if method == "discretized":
+        return by_grid(problem, placed, options, fix_integers)
+    return by_projection(problem, placed, options, fix_integers)
+
+
+def as_proved(solved: Solved, integers: bool = False) -> Solved:
+    """A problem without integers is infeasible where rows are told that contradict each other, else undecided.
+
+    With integers HiGHS' word is taken, unless it did not see all coefficients.
+    """
+    if solved.status != "infeasible" or solved.conflict.clauses or (integers and not solved.dropped):
         return solved
     return replace(solved, status="undecided")
 
@@ -135,21 +155,21 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
     outcome, settled = _run(exchange, bounded, options)
     if outcome.status == "unbounded" and not _proves_unbounded(exchange):
         outcome = replace(outcome, status="undecided", objective=np.nan, bound=np.nan)
-    looks = count()
-    outcome = _follow_audit(exchange, outcome, settled, options, looks)
-    proofs = _prove(exchange, outcome, options)
-    spent = 0.0
-    for _ in range(_PROOF_ROUNDS):
-        spent += sum(proof.work for proof in proofs)
-        if outcome.status != "optimal" or settled or spent > _PROOF_BUDGETS * ProofOptions(options.proof).budget.work:
+    for number in range(_AUDIT_ROUNDS + 1):
+        # What was settled by other rows than the exchange holds cannot be made better by more of those.
+        outcome, proofs = _follow_proof(exchange, outcome, options, once=settled)
+        looks = _look(exchange, outcome, proofs, number)
+        if number == _AUDIT_ROUNDS or outcome.status != "optimal" or settled:
             break
-        if not _learn(exchange, proofs):
+        if not _learn_from_audit(exchange, outcome, looks):
             break
-        outcome = _follow_audit(exchange, exchange.run_on(outcome), settled, options, looks)
-        proofs = _prove(exchange, outcome, options)
+        outcome = exchange.run_on(outcome)
     if fix_integers:
         outcome = exchange.with_prices(outcome)
-    checked = _audit_outcome(bounded, searches, outcome, next(looks), closely=True, hurry=exchange.out_of_time)
+    checked = None
+    if outcome.x is not None:
+        fixed = _integers_fixed(bounded, outcome.x)
+        checked = audit(fixed, outcome.x, looks, _atoms(outcome), outcome.core_duals)
     bound = _safe_bound(problem, outcome.bound, checked)
     return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
 
@@ -159,44 +179,90 @@ def _proves_unbounded(exchange: Exchange) -> bool:
     if exchange.ray is None or exchange.witness is None:
         return False
     rays, searches, ray = exchange.ray
-    wanted = ProofOptions()
-    for families, looking, x in (
-        (rays.families, searches, ray),
-        (exchange.problem.families, exchange.searches, exchange.witness),
-    ):
-        if len(x) != exchange.problem.core.columns:
-            return False
+    if len(ray) != exchange.problem.core.columns:
+        return False
+    left = exchange.remaining().time_limit
+    wanted = ProofOptions(until=np.inf if left is None else time.monotonic() + left, aim=_EXACTLY)
+
+    def violation(problem: SemiInfiniteLP, looking: Sequence[Search], x: FloatArray) -> float:
+        """The largest relative violation that is possible anywhere; not a number where nothing is proved."""
         found = [search.worst(x) for search in looking]
-        proofs = prove_families(families, looking, found, x, wanted)
-        if not all(proof.proved for proof in proofs):
-            return False
-    return True
+        proofs = prove_families(problem.families, looking, found, x, wanted)
+        each = [proof.relative if proof.violated is None else np.nan for proof in proofs]
+        return float(np.max([problem.core.violation(x), *each]))
+
+    if not violation(exchange.problem, exchange.searches, exchange.witness) <= _ENFORCED:
+        return False
+    # A ray that is followed for ever leaves whatever it violates by the least. A solver leaves some 1e-10; where the
+    # true ray is one of simple numbers, rounding finds it.
+    ray = ray / np.abs(ray).max(initial=1e-300)
+    for digits in (None, 9, 6, 3):
+        tried = ray if digits is None else np.round(ray, digits)
+        gains = (1 if exchange.problem.core.maximize else -1) * float(exchange.problem.core.cost @ tried) > 0
+        if gains and violation(rays, searches, tried) <= _EXACTLY:
+            return True
+    return False
 
 
-def _follow_audit(
-    exchange: Exchange, outcome: ExchangeOutcome, settled: bool, options: ExchangeOptions, looks: Iterator[int]
-) -> ExchangeOutcome:
-    """Go on where an audit finds a violation that the search had missed, or the bracket is too wide."""
-    for _ in range(_AUDIT_ROUNDS):
-        # What was settled by other rows than the exchange holds cannot be made better by more of those.
-        if outcome.status != "optimal" or settled:
+def _follow_proof(
+    exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions, once: bool
+) -> tuple[ExchangeOutcome, tuple[FamilyProof, ...]]:
+    """Prove the rows of an answer, and go on where the proof finds them violated, unless it is tried ``once`` only."""
+    spent, most = 0.0, _PROOF_BUDGETS * ProofOptions(options.proof).budget.work
+    for _ in range(_PROOF_ROUNDS):
+        outcome = outcome if once else _narrow(exchange, outcome)
+        proofs = _prove(exchange, outcome, options)
+        spent += sum(proof.work for proof in proofs)
+        if once or outcome.status != "optimal" or spent > most or not _learn(exchange, proofs):
+            return outcome, proofs
+        outcome = exchange.run_on(outcome)
+    return outcome, _prove(exchange, outcome, options)
+
+
+def _narrow(exchange: Exchange, outcome: ExchangeOutcome) -> ExchangeOutcome:
+    """Go on with a smaller tolerance while the bracket is too wide."""
+    for _ in range(_NARROWED):
+        if outcome.status != "optimal":
             break
-        checked = _audit_outcome(exchange.problem, exchange.searches, outcome, next(looks))
-        if checked is None:
-            break
-        missed = False
-        for search, found in zip(exchange.searches, outcome.found, strict=True):
-            for member, number in enumerate(search.numbers):
-                seen = checked.families[number]
-                if seen.scaled > max(10 * options.tolerance, 2 * found.relative):
-                    missed |= search.learn(member, np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0))
         wide = abs(outcome.objective - outcome.bound) > _BRACKET * (1 + abs(outcome.objective))
         # Without a Slater point the answer stays as violated as it is: only less violation makes it better.
         loose = not outcome.repaired and max((found.relative for found in outcome.found), default=0.0) > _ROUNDING
-        if not missed and not ((wide or loose) and exchange.tighten(0.01)):
+        if not ((wide or loose) and exchange.tighten(0.01)):
             break
         outcome = exchange.run_on(outcome)
     return outcome
+
+
+def _look(
+    exchange: Exchange, outcome: ExchangeOutcome, proofs: Sequence[FamilyProof], number: int
+) -> list[FamilyAudit]:
+    """What an audit sees on points of its own, near those that search and proof told, and uphill from its highest."""
+    if outcome.x is None:
+        return []
+    families = exchange.problem.families
+    near = _near(exchange.searches, outcome.found, len(families))
+    for k, proof in enumerate(proofs):
+        if proof.violated is not None:
+            near[k] = np.concatenate([near[k], families[k].own_points(proof.violated)])
+    hurry = exchange.out_of_time
+    looks = audit_families(families, outcome.x, near, number, hurry)
+    if hurry:
+        return looks
+    return [
+        seen if family.domain.body is not None else _climbed(family, outcome.x, seen)
+        for family, seen in zip(families, looks, strict=True)
+    ]
+
+
+def _learn_from_audit(exchange: Exchange, outcome: ExchangeOutcome, looks: Sequence[FamilyAudit]) -> bool:
+    """Give points of the audit to the searches that had missed them; whether there were any."""
+    missed = False
+    for search, found in zip(exchange.searches, outcome.found, strict=True):
+        for member, number in enumerate(search.numbers.tolist()):
+            seen, enough = looks[number], max(10 * exchange.options.tolerance, 2 * found.relative)
+            if seen.scaled > enough:
+                missed |= search.learn(member, np.unique([seen.worst, seen.worst_scaled, *seen.peaks], axis=0))
+    return missed
 
 
 def _prove(exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions) -> tuple[FamilyProof, ...]:
@@ -283,7 +349,7 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     """The robust counterpart, an equivalent LP by duality; audited by the exact separation that it does not use."""
     started = time.monotonic()
     finite = counterpart(problem)
-    model = HighsModel(finite.lp, keep_tiny=options.keep_tiny)
+    model = HighsModel(finite.lp, scaling_for(finite.lp, []), keep_tiny=options.keep_tiny)
     if options.time_limit is not None:
         model.limit_time(options.time_limit)
     solution = priced = model.solve()
@@ -441,27 +507,6 @@ def _carrying(points: FloatArray, duals: FloatArray) -> tuple[FloatArray, FloatA
 
 def _atoms(outcome: ExchangeOutcome) -> list[tuple[FloatArray, FloatArray]] | None:
     return None if outcome.duals is None else list(zip(outcome.points, outcome.duals, strict=True))
-
-
-def _audit_outcome(
-    problem: SemiInfiniteLP,
-    searches: Sequence[Search],
-    outcome: ExchangeOutcome,
-    look: int,
-    closely: bool = False,
-    hurry: bool = False,
-) -> Audit | None:
-    """Audit an outcome; ``closely`` also by a local search from the highest points that it saw, if there is time."""
-    if outcome.x is None:
-        return None
-    near = _near(searches, outcome.found, len(problem.families))
-    looks = audit_families(problem.families, outcome.x, near, look, hurry)
-    if closely and not hurry:
-        looks = [
-            seen if family.domain.body is not None else _climbed(family, outcome.x, seen)
-            for family, seen in zip(problem.families, looks, strict=True)
-        ]
-    return audit(_integers_fixed(problem, outcome.x), outcome.x, looks, _atoms(outcome), outcome.core_duals)
 
 
 def _near(searches: Sequence[Search], found: Sequence[Violations], families: int) -> list[FloatArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -219,14 +219,11 @@ def compactify(family: Family) -> Family:
 _SWITCH_COEFFICIENTS = 20_000_000
 
 
-def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
-    """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
-    if domain.dimension > 1 or not domain.bounded or (rows.stepped and domain.inside is None):
-        # The steps of rows that are made of nothing else are found one by one.
-        return domain
-    found: list[FloatArray] = []
+def switch_places(domain: Domain, groups: Sequence[TermGroup]) -> tuple[FloatArray, FloatArray]:
+    """Numbers of an interval between which abs, Min, Max, Expr_if and curves switch: those below, and those above."""
+    lows, highs = [np.empty(0)], [np.empty(0)]
     nodes = np.linspace(domain.lower[0], domain.upper[0], 2049)
-    for group in (*rows.groups, *(rows.lower or ()), *(rows.upper or ())):
+    for group in groups:
         if len(group.columns) * len(nodes) * len(group.switches) > 4 * _SWITCH_COEFFICIENTS:
             continue
         for switch in group.switches:
@@ -241,8 +238,18 @@ def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
                     value = np.broadcast_to(switch(slots, [middle]), middle.shape)
                 same = (value > 0) == signs[column, left]
                 low, high = np.where(same, middle, low), np.where(same, high, middle)
-            found += [low, high]
-    places = np.unique(np.concatenate([np.empty(0), *found]))
+            lows.append(low)
+            highs.append(high)
+    return np.concatenate(lows), np.concatenate(highs)
+
+
+def with_switch_points(domain: Domain, rows: TracedRows) -> Domain:
+    """Mark where abs, Min, Max and Expr_if switch, so that a piece narrower than the scan is seen."""
+    if domain.dimension > 1 or not domain.bounded or (rows.stepped and domain.inside is None):
+        # The steps of rows that are made of nothing else are found one by one.
+        return domain
+    groups = (*rows.groups, *(rows.lower or ()), *(rows.upper or ()))
+    places = np.unique(np.concatenate(switch_places(domain, groups)))
     if not len(places) or len(places) * len(rows.columns) > _SWITCH_COEFFICIENTS:
         return domain
     # The neighbours too: an open slot between two strict comparisons begins behind its switch.

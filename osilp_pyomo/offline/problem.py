@@ -21,8 +21,9 @@ from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.lp.finite import TERM_FLOOR, FiniteLP, RowBlock, excess_of, violation_scale
-from osilp_pyomo.offline.rows import AffineRows, RowCurvature, Rows, TermGroup, TracedRows
+from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening, coordinates
+from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
+from osilp_pyomo.offline.rows import AffineRows, RowCurvature, Rows, SampledRows, TermGroup, TracedRows
 
 # Vectors of a set at which formulas are compared with the affine ones that they are taken for.
 _COMPARED = 64
@@ -148,12 +149,10 @@ class Family:
     def activity_and_size(self, points: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Value of the row's left-hand side, and the sum of its absolute terms: what it is the difference of."""
         activity, size, absolute = np.zeros(len(points)), np.zeros(len(points)), np.abs(x)
-        largest = np.zeros(len(points))
         for columns, at, block in self.blocks(points):
             activity[at] += x[columns] @ block
             size[at] += absolute[columns] @ np.abs(block)
-            largest[at] = np.maximum(largest[at], np.maximum(block.max(axis=0), -block.min(axis=0)))
-        return activity, np.maximum(size, TERM_FLOOR * largest * absolute.max(initial=0.0))
+        return activity, size
 
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """By how much the row is overrun at each point; negative where there is slack."""
@@ -197,17 +196,34 @@ def examples_at(family: Family, points: FloatArray, most: int) -> tuple[IntArray
     return np.zeros(len(chosen), dtype=np.int64), family.block(chosen)
 
 
+def _has_no_bend(group: TermGroup, domain: Domain) -> bool:
+    """Whether second derivatives of a group's formula are zero, up to rounding, over the box around a set."""
+    opening = Opening(domain.dimension, 2)
+    axes = coordinates(domain.lower[:, None], domain.upper[:, None])
+    try:
+        with np.errstate(all="ignore"):
+            found = group.enclose(slice(None), axes, opening)
+    except NoEnclosureError:
+        return False
+    size = 1e-9 * (1e-300 + np.maximum(*map(np.abs, found.value)) / float(np.min(domain.width)) ** 2)
+    return found.rest is None and all(
+        bool(np.all((low >= -size) & (high <= size))) for low, high in found.bends.values()
+    )
+
+
 def as_affine(family: Family) -> Family:
     """A family over a set with its formulas as numbers, where they are affine there; else the family itself.
 
-    Formulas without kinks, jumps and curves are analytic: one that agrees with an affine function at many random
-    points is that function.
+    A formula without kinks, jumps and curves is affine where its second derivatives are zero over a whole box around
+    the set; its numbers are those of an affine function that agrees with it at some points.
     """
     rows, body = family.rows, family.domain.body
     if body is None or not isinstance(rows, TracedRows):
         return family
     groups = (*rows.groups, *(rows.lower or ()), *(rows.upper or ()))
     if any(group.switches or not all(isinstance(slot, np.ndarray) for slot in group.slots) for group in groups):
+        return family
+    if not all(_has_no_bend(group, family.domain) for group in groups):
         return family
     steps = np.diag(family.domain.width)
     corners = np.concatenate([body.centre[None], body.centre + steps])
@@ -232,3 +248,10 @@ def as_affine(family: Family) -> Family:
     )
     limits = zip(affine.limits(compared), rows.limits(compared), strict=True)
     return found if same and all(np.allclose(one, other, rtol=1e-12, atol=1e-300) for one, other in limits) else family
+
+
+def allow_calls(families: Sequence[Family], until: float) -> None:
+    """Let rules that are called at points be called up to a moment, and not after it."""
+    for family in families:
+        if isinstance(family.rows, SampledRows):
+            family.rows.until = until

@@ -17,9 +17,12 @@ _HOW = {
     "convex program": "by convex programs that prove it",
     "enumeration": "by trying every scenario",
     "concave rows": "by a climb, for the row is concave in the vector",
+    "sweep": "by a sweep over all steps",
 }
 # A bound that is nothing but what was added lest it be too small.
 _NOTHING = 1e-300
+# What a violation may be worth, as a share of the objective, without being told.
+_OPTIMISM = 1e-6
 # What to do where prices do not prove a bound.
 _UNPROVED_BOUND = "give the variables bounds, or measure them in units nearer to each other"
 # What a status without values means.
@@ -157,8 +160,11 @@ def _place(result: Any, family: str, index: Any) -> str:
 def _separation_lines(result: Any) -> list[str]:
     """How exactly rows were separated."""
     ways: dict[str, int] = {}
-    for way in result.separation.values():
-        ways[way] = ways.get(way, 0) + 1
+    how = result.proof["how"].to_dict()
+    for family, way in result.separation.items():
+        # A climb is as certain as the proof that nothing is higher.
+        proved = way != "concave rows" or how.get(family) == "concave"
+        ways[way if proved else "search"] = ways.get(way if proved else "search", 0) + 1
     if set(ways) == {"search"}:
         return []
     lines = [
@@ -187,6 +193,8 @@ def _proof_lines(result: Any) -> list[str]:
         lines.append(f"  proof      {kept} on {whole}{took}")
         if not answer.bound_proved:
             lines.append(f"             the bound is not proved: {_UNPROVED_BOUND}")
+        if answer.optimism > _OPTIMISM:
+            lines.append(f"             at the prices that is worth up to {answer.optimism:.2g} of the objective")
         return lines
     told = zip(proof[["how", "largest", "open"]].itertuples(name=None), answer.reasons, strict=True)
     open_ones = [(*line, why) for line, why in told if why]

@@ -87,6 +87,7 @@ class Answer:
     proof: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(PROOF)))
     proved: bool = False
     bound_proved: bool = False
+    optimism: float = 0.0
     reasons: tuple[str, ...] = ()
     reach: float = np.inf
 
@@ -288,12 +289,16 @@ class Result:
     def certified(self) -> bool:
         """Whether it is proved that the values keep every row over its whole index, and that the bound is one.
 
-        Then the optimum lies in the bracket. "Keep" means up to a millionth of the row's size, and in general up to a
-        hundred-millionth: ``proof`` has the figure. Between two neighbouring floating-point numbers of an index nothing
-        is looked for. The bound of a model with integer variables is what HiGHS' branch and bound says it is.
+        Then the optimum lies in the bracket, up to a millionth of ``1 + |objective|``. "Keep" means up to a millionth
+        of the size that the row has at most points of its index, and in general up to a hundred-millionth: ``proof``
+        has the figure. Between two neighbouring floating-point numbers of an index nothing is looked for. The bound of
+        a model with integer variables is what HiGHS' branch and bound says it is.
         """
         found = self.answer
-        return found is not None and found.proved and found.bound_proved and self.feasible
+        if found is None or self.status == "inaccurate":
+            return False
+        # Where no point with room is known, a violation that is tiny can be worth much.
+        return found.proved and found.bound_proved and found.optimism <= FEASIBLE and self.feasible
 
     @property
     def proof(self) -> pd.DataFrame:
@@ -309,10 +314,11 @@ class Result:
 
     @property
     def feasible(self) -> bool:
-        """Whether no row is violated by more than 1e-6 of its own size at that point."""
+        """Whether no row, ordinary constraint or bound is violated by more than 1e-6 of its own size at that point."""
         if self.answer is None:
             return False
-        return max((look.scaled for look in self.audit.families), default=0.0) <= FEASIBLE
+        worst = max((look.scaled for look in self.audit.families), default=0.0)
+        return max(worst, self.audit.ordinary_violation) <= FEASIBLE
 
     def dual(self, constraint: Any) -> float:
         """Dual of an ordinary constraint, d objective / d right-hand side."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.curves import CurveStack
-from osilp_pyomo.index.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
+from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
+from osilp_pyomo.index.enclosures.intervals import moved
 from osilp_pyomo.index.formula import Formula
-from osilp_pyomo.index.intervals import moved
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX
 
 # Numbers in one block of coefficients: half a megabyte, so that the block and the temporaries of its formula
@@ -206,12 +207,17 @@ def _may_be_zero(terms: Sequence[TermGroup], points: FloatArray) -> BoolArray:
     return (low <= 0) & (high >= 0)
 
 
+class TimeUpError(Exception):
+    """A rule that is called at points would be called after the time that it may take."""
+
+
 class SampledRows(Rows):
-    """Coefficients by calling the user's rule at each point."""
+    """Coefficients by calling the user's rule at each point; not after the moment ``until``, if there is one."""
 
     def __init__(self, columns: IntArray, call: Callable[[FloatArray], tuple[dict[int, float], float, float]]) -> None:
         self.columns = columns
         self._call = call
+        self.until = np.inf
         # The rule is slow and the same points are asked for again and again.
         self._known: dict[bytes, tuple[dict[int, float], float, float]] = {}
 
@@ -222,6 +228,8 @@ class SampledRows(Rows):
     def _row(self, point: FloatArray) -> tuple[dict[int, float], float, float]:
         key = point.tobytes()
         if key not in self._known:
+            if time.monotonic() > self.until:
+                raise TimeUpError
             self._known[key] = self._call(point)
         return self._known[key]
 

@@ -685,7 +685,7 @@ def test_stage_set_at_two_places_of_an_index():
     )
 
 
-@pytest.mark.parametrize("stages", [3, "T", None, [1, 2]])
+@pytest.mark.parametrize("stages", [3, 2.5, None, [1, 2]])
 def test_stages_must_be_a_set_or_a_function(stages):
     with pytest.raises(OptionError) as caught:
         osilp.compile_online(plain(), stages=stages)

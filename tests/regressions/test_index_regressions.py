@@ -67,7 +67,7 @@ BASES = {
         "Indicator(count=600): column 2 (u = 0.004167) is zero at every point of the grid on u in [0, 1], so it says "
         "nothing; use a finer grid or fewer test functions.",
     ),
-    "a number": (10, "basis: expected a basis such as RBF(10) or a list of functions of the index (got 10)."),
+    "a number": (1.5, "basis: expected a basis such as RBF(10) or a list of functions of the index (got 1.5)."),
     "a class": (
         osilp.RBF,
         "basis: expected a basis such as RBF(10) or a list of functions of the index (got the class RBF; write RBF(...)).",

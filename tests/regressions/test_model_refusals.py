@@ -10,7 +10,8 @@ from osilp_pyomo.errors import UntransformedModelError
 SENTENCE = (
     "SemiInfiniteConstraint 'cap[a]' holds for every point of u in [0, 1]: no solver or writer can take it as it "
     "stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
-    "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it."
+    "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is "
+    "cap[a].at(point)."
 )
 
 

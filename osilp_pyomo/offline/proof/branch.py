@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index.enclosure import FAILS, HOLDS, OPEN, Condition, Enclosure, Key, Opening
+from osilp_pyomo.index.enclosures.enclosure import FAILS, HOLDS, OPEN, Condition, Enclosure, Key, Opening
 from osilp_pyomo.offline.proof.bounds import mean_value_bound, second_order_bound
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow, Expansion, expansion_of
 from osilp_pyomo.offline.proof.lipschitz import LipschitzRow
@@ -406,8 +406,11 @@ class BranchAndBound:
         """Where the function is above the tolerance in the middle of an open box; its maximum is then looked for."""
         boxes = _Boxes.join([look.boxes for look in looks])
         points = _middle(boxes.low, boxes.high).T
-        values = self.values(points)
-        above = np.flatnonzero(values > self.tolerance * self._scale(boxes))
+        self._note_above(points, self.values(points), self._scale(boxes))
+
+    def _note_above(self, points: FloatArray, values: FloatArray, scale: FloatArray) -> None:
+        """Points at which the function is above the tolerance."""
+        above = np.flatnonzero(values > self.tolerance * scale)
         if len(above):
             above = above[np.argsort(-values[above], kind="stable")][:_TOLD]
             self.found.append((points[above], values[above]))
@@ -474,7 +477,9 @@ class BranchAndBound:
         values = self.values(points.low.T)
         # Where no bound is known, there may be a pole beside it.
         known = np.isfinite(points.bound) & ~np.isnan(values)
-        self._note(np.minimum(points.bound, values)[known], self._scale(points)[known])
+        scale = self._scale(points)
+        self._note(np.minimum(points.bound, values)[known], scale[known])
+        self._note_above(points.low.T, values, scale)
         self.poles += [points.pick(~known)] if not known.all() else []
 
 

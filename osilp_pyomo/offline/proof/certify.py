@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.enclosure import NoEnclosureError
+from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
 from osilp_pyomo.lp.finite import violation_scale
 from osilp_pyomo.offline.audit import audit_points
 from osilp_pyomo.offline.prepare import CompactFamily, reach
@@ -36,7 +36,6 @@ _EXACT = {
     "closed form and linear program": "closed form",
     "convex program": "closed form",
     "enumeration": "closed form",
-    "concave rows": "concave",
     "sweep": "sweep",
 }
 
@@ -66,7 +65,7 @@ class FamilyProof:
 
     @property
     def proved(self) -> bool:
-        """Whether no point of the index violates the row by more than a millionth of its size."""
+        """Whether no point of the index violates the row by more than a millionth of its size at most points."""
         return self.relative <= ENOUGH and self.violated is None
 
     @property
@@ -81,15 +80,23 @@ class FamilyProof:
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """Whether rows are proved ("auto", True or False), and until when by the clock."""
+    """Whether rows are proved ("auto", True or False), until when by the clock, and up to which violation.
+
+    ``aim`` is the relative violation at which a proof of enclosures stops.
+    """
 
     wanted: bool | str = "auto"
     until: float = np.inf
+    aim: float = AIM
 
     @property
     def budget(self) -> Budget:
         """How much work all families of a problem may take together."""
         return Budget(_INSISTED if self.wanted is True else _WORK, self.until)
+
+
+# How a search is called that climbed a concave row.
+_CONCAVE = "concave rows"
 
 
 def prove_families(
@@ -115,13 +122,18 @@ def prove_families(
                     share += search.margin / _smallest_size(each, member)
                 proofs[number] = FamilyProof(families[number].name, exact, excess, share)
             continue
-        for number in search.numbers.tolist():
+        for member, number in enumerate(search.numbers.tolist()):
+            if search.separation == _CONCAVE:
+                proof = prove_concave(families[number], x, each.points[each.members == member])
+                if proof is not None:
+                    proofs[number] = proof
+                    continue
             if options.wanted is False:
                 proofs[number] = FamilyProof(families[number].name, "search", reason="no proof was asked for")
                 continue
             # What one family leaves of its share, the others may use.
             share = replace(budget, work=budget.work / (len(families) - len(proofs)))
-            proofs[number] = prove_by_enclosures(families[number], x, share)
+            proofs[number] = prove_by_enclosures(families[number], x, share, options.aim)
             budget = replace(budget, work=budget.work - proofs[number].work)
     return tuple(proofs[number] for number in range(len(families)))
 
@@ -139,7 +151,33 @@ def _worst_by_member(count: int, found: Violations) -> tuple[FloatArray, FloatAr
     return worst, relative
 
 
-def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> FamilyProof:
+def prove_concave(family: Family, x: FloatArray, points: FloatArray) -> FamilyProof | None:
+    """Prove rows that are concave over a convex set from their highest known points; None where that fails.
+
+    No tangent plane of a concave function lies below it, so that its maximum is at most that of the plane (the gap of
+    Frank and Wolfe). The slopes are enclosed; where a kink leaves them open, the plane says nothing.
+    """
+    started, body = time.monotonic(), family.domain.body
+    if body is None or not len(points):
+        return None
+    size, largest = _row_size(family, x, points), 0.0
+    for side in _sides(family, points):
+        best = points[int(np.argmax(_excess(family, x, side)(points)))]
+        try:
+            row = EnclosedRow(family, x, side)
+            found = row.enclose(best[:, None], best[:, None], row.opening(1))
+        except NoEnclosureError:
+            return None
+        low, high = found.slopes[:, :, 0]
+        slope, spread = (low + high) / 2, (high - low) / 2 * (1 + 1e-12)
+        plane = slope @ (body.support(slope[None])[0] - best) + spread @ (body.upper - body.lower)
+        largest = max(largest, float(found.value[1, 0] + max(plane, 0.0)))
+    if not largest <= ENOUGH * size:
+        return None
+    return FamilyProof(family.name, "concave", largest, largest / size, seconds=time.monotonic() - started)
+
+
+def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: float = AIM) -> FamilyProof:
     """Prove that x keeps a family's rows over their whole index, or find points where it does not."""
     started = time.monotonic()
     points = family.user_points(audit_points(family.domain, len(family.rows.columns), None))
@@ -147,8 +185,8 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
     rows, domain = family.rows, family.domain
     sampled = not isinstance(rows, TracedRows)
     if sampled and (family.lipschitz is None or not domain.bounded):
-        why = "its rule is called at points, not traced" + (", and it has no lipschitz=" if sampled else "")
-        return FamilyProof(family.name, "search", reason=why)
+        missing = "it has no lipschitz=" if family.lipschitz is None else "its index has no end"
+        return FamilyProof(family.name, "search", reason=f"its rule is called at points, not traced, and {missing}")
     size = _row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
     worst: Outcome | None = None
     far = reach(family)
@@ -164,7 +202,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
                 refuse_wrong_constant(family, points)
                 row, aim = LipschitzRow(family, x, values), ENOUGH
             else:
-                row, aim = EnclosedRow(family, x, side), AIM
+                row = EnclosedRow(family, x, side)
             left = replace(budget, work=budget.work - spent)
             outcome = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks).run()
         except NoEnclosureError as error:
@@ -174,7 +212,8 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget) -> Family
             worst = outcome
         if outcome.violated is not None:
             break
-    assert worst is not None
+    if worst is None:
+        return FamilyProof(family.name, "search", reason="its limits are infinite wherever it was called")
     open_at = None
     if worst.open_low is not None and worst.open_high is not None:
         open_at = (worst.open_low[:, 0] + worst.open_high[:, 0]) / 2

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.index import intervals as iv
-from osilp_pyomo.index.enclosure import Condition, Enclosure, Key, NoEnclosureError, Opening, coordinates
-from osilp_pyomo.index.intervals import Interval
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, Key, NoEnclosureError, Opening, coordinates
+from osilp_pyomo.index.enclosures.intervals import Interval
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
 

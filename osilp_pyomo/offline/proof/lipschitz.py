@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.enclosure import Condition, NoEnclosureError, Opening, coordinates
+from osilp_pyomo.index.enclosures.enclosure import Condition, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.proof.enclosed_row import Expansion
 from osilp_pyomo.offline.rows import SampledRows
@@ -81,7 +81,17 @@ def refuse_wrong_constant(family: Family, points: FloatArray) -> None:
     constants = family.lipschitz
     called = family.rows.known_points() if isinstance(family.rows, SampledRows) else points
     points = np.concatenate([points[:: max(1, len(points) // _TRIED)], called[-_CALLED:]])
-    lower, upper = (np.nan_to_num(limit, posinf=0.0, neginf=0.0) for limit in family.rows.limits(points))
+    limits = family.rows.limits(points)
+    for limit in limits:
+        finite = np.isfinite(limit)
+        if finite.any() and not finite.all():
+            where = " and ".join(
+                family.user_domain.describe(points[int(np.argmax(each))]) for each in (finite, ~finite)
+            )
+            raise NoEnclosureError(f"lipschitz= is contradicted: of {where} one has a limit and the other has none")
+    if not any(np.isfinite(limit).any() for limit in limits):
+        raise NoEnclosureError("its limits are infinite wherever it was called")
+    lower, upper = (np.nan_to_num(limit, posinf=0.0, neginf=0.0) for limit in limits)
     numbers = np.column_stack([family.matrix_unchecked(points), lower, upper])
     # All pairs of a few points, and each of the others with those nearest to it.
     few = np.arange(min(len(points), _TRIED))

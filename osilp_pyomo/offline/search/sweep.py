@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index.enclosure import NoEnclosureError, Opening, coordinates
+from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening, coordinates
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, examples_at
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
@@ -25,6 +25,8 @@ from osilp_pyomo.offline.search.scan import Search, Violations, local_maxima
 
 # Peaks that are told at most.
 _PEAKS = 512
+# Values of limits that are computed one by one.
+_CALLED = 2_000_000
 # Intervals that are looked at together, and in all for each column: a condition with more switches than this is left to
 # other searches.
 _BLOCK, _MOST = 2**16, 2_000
@@ -61,13 +63,22 @@ class SweepSearch(Search):
         self._body = body
         # Places behind the sorted steps of each part.
         self._order, self._last = _sorted(body, self.places)
+        self._limit_margin = 0.0
         self.lower, self.upper = (
-            np.full(len(self.places), none) if part is None else _summed(part, np.ones(len(part.start)), self.places)
-            for part, none in ((lower, -np.inf), (upper, np.inf))
+            np.full(len(self.places), none) if part is None else self._limits(part, at)
+            for part, none, at in ((lower, -np.inf, 0), (upper, np.inf, 1))
         )
         self.neighbours = np.stack([np.arange(len(self.places)) - 1, np.arange(len(self.places)) + 1], axis=1).clip(
             0, len(self.places) - 1
         )
+
+    def _limits(self, part: _Steps, side: int) -> FloatArray:
+        """A limit at every place: by its own formulas, or where they are many as the sum of its steps."""
+        if len(part.start) * len(self.places) <= _CALLED:
+            return np.array(self.families[0].limits(self.places[:, None])[side])
+        moved = float(np.abs(part.behind - part.before).sum() + np.abs(part.start).sum())
+        self._limit_margin += (len(part.term) + len(part.start)) * 2.0**-52 * moved
+        return _summed(part, np.ones(len(part.start)), self.places)
 
     def worst(self, x: FloatArray) -> Violations:
         weights = x[self._columns]
@@ -77,7 +88,7 @@ class SweepSearch(Search):
         )
         excess = excess_of(activity, self.lower, self.upper)
         moved = np.abs(weights)[self._body.term] @ np.abs(self._body.behind - self._body.before)
-        self.margin = (len(self._body.term) + len(weights)) * 2.0**-52 * float(moved + size[0])
+        self.margin = self._limit_margin + (len(self._body.term) + len(weights)) * 2.0**-52 * float(moved + size[0])
         scale = violation_scale(activity, size, self.lower, self.upper)
         typical = float(np.median(scale))
         peaks = local_maxima(excess, self.neighbours)[:_PEAKS]

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index import intervals as iv
-from osilp_pyomo.index.intervals import Interval, Map
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.intervals import Interval, Map
 
 Gradient = dict[int, Interval]
 Hessian = dict[tuple[int, int], Interval]

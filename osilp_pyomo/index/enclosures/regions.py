@@ -10,8 +10,8 @@ from functools import reduce
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index import intervals as iv
-from osilp_pyomo.index.enclosure import Condition, Enclosure, Opening, all_of
+from osilp_pyomo.index.enclosures import intervals as iv
+from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, Opening, all_of
 from osilp_pyomo.index.extended_form import Lift
 
 

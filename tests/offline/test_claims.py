@@ -1,0 +1,352 @@
+"""Models that were once called optimal, certified, infeasible or unbounded, and were not.
+
+Coefficients, limits and values of very different size, infima that are not attained, one single feasible point. What
+such a model ends with may be that nothing is known; what is claimed must be true.
+"""
+
+import io
+import time
+
+import numpy as np
+import pyomo.contrib.pyros as pyros
+import pyomo.environ as pyo
+import pytest
+from pyomo.common.log import LoggingIntercept
+from pyomo.core.expr.numeric_expr import MaxExpression
+from pyomo.dae import ContinuousSet
+
+import osilp_pyomo as osilp
+from osilp_pyomo.errors import DeclarationError, ModelError
+
+pytestmark = pytest.mark.filterwarnings("ignore::osilp_pyomo.errors.AccuracyWarning")
+
+row = osilp.SemiInfiniteConstraint
+
+
+def begin(**variables):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    for name, bounds in variables.items():
+        m.add_component(name, pyo.Var(bounds=bounds))
+    return m
+
+
+POSITIVE, FREE = (0, None), (None, None)
+
+
+def tiny_coefficient(size):
+    m = begin(x=POSITIVE, w=POSITIVE)
+    m.o = pyo.Objective(expr=size * m.x + 10 * m.w)
+    m.c = row(m.u, rule=lambda m, u: size * (1 + u) * m.x + m.w >= 2)
+    return m
+
+
+def tiny_share_of_a_large_stock():
+    m = begin(x=FREE, z=POSITIVE)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: m.x <= 9e-10 * m.z * (1 + u))
+    m.d = row(m.u, rule=lambda m, u: (1 + u) * m.z <= 2e9)
+    return m
+
+
+def dear_substitute():
+    m = begin(x=FREE, w=FREE)
+    m.o = pyo.Objective(expr=m.x + 1e12 * m.w)
+    m.c = row(m.u, rule=lambda m, u: (1 + u) * m.x + 1e9 * m.w >= 2)
+    m.d = row(m.u, rule=lambda m, u: (1 + u) * m.w <= 1)
+    m.e = pyo.Constraint(expr=m.w >= 0)
+    return m
+
+
+def tiny_reward(size):
+    m = begin(y=FREE, z=POSITIVE, w=POSITIVE)
+    m.o = pyo.Objective(expr=m.y + size * m.z - m.w, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: (1 + u) * m.y <= 2)
+    m.d = row(m.u, rule=lambda m, u: (1 + u) * m.z - 1e3 * m.w <= 2 / size)
+    m.e = row(m.u, rule=lambda m, u: u * m.z - m.w <= 1 / size)
+    return m
+
+
+def almost_parallel(difference):
+    m = begin(x=POSITIVE, y=POSITIVE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.y - m.x >= u)
+    m.d = row(m.u, rule=lambda m, u: (1 + difference) * m.x - m.y >= u)
+    return m
+
+
+def peak_in_no_units(width, whole):
+    m = begin(x=FREE)
+    m.k = pyo.Var(domain=pyo.Integers if whole else pyo.Reals, bounds=(0, 3))
+    m.o = pyo.Objective(expr=m.x + m.k)
+    m.c = row(m.u, rule=lambda m, u: m.x >= pyo.exp(-(((u - 0.3) / width) ** 2)))
+    return m
+
+
+def bounded_beside_a_large_coefficient(size):
+    m = begin(x=POSITIVE, w=POSITIVE)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: (1 + u) * m.x + size * m.w <= 2)
+    m.d = pyo.Constraint(expr=m.w <= 1)
+    return m
+
+
+def almost_a_ray(share):
+    m = begin(x=POSITIVE, y=POSITIVE)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: u * (1 + share) * m.x - m.y <= 1)
+    m.d = row(m.u, rule=lambda m, u: m.y - m.x <= 1 + u)
+    return m
+
+
+def small_beside_a_large_value():
+    size = 1e12
+    m = begin(y=POSITIVE, z=(size, 2 * size))
+    m.o = pyo.Objective(expr=m.y)
+    m.c = row(m.u, rule=lambda m, u: m.y >= 1e-4 / size * m.z * (pyo.exp(-(((u - 0.3) / 0.02) ** 2)) - 0.5))
+    return m
+
+
+def penalty_of_a_million_millions():
+    m = begin(a=FREE, b=FREE, y=POSITIVE)
+    m.o = pyo.Objective(expr=m.a + m.b / 2 + 1e14 * m.y)
+    m.c = row(m.u, rule=lambda m, u: m.a + m.b * u + 1e12 * m.y >= pyo.exp(u) * pyo.sin(7 * u))
+    return m
+
+
+def stock_at_its_bound():
+    m = begin(x=FREE, z=(None, 1e12))
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: m.x <= 1e-11 * m.z * (1 + u))
+    return m
+
+
+def switch(size, semi_infinite):
+    m = begin(x=POSITIVE)
+    m.b = pyo.Var(domain=pyo.Binary)
+    m.o = pyo.Objective(expr=m.x - 30 * m.b, sense=pyo.maximize)
+    if semi_infinite:
+        m.c = row(m.u, rule=lambda m, u: m.x <= size * m.b * (1 + u))
+    else:
+        m.c = pyo.Constraint(expr=m.x <= size * m.b)
+    m.d = row(m.u, rule=lambda m, u: m.x * (1 + u) <= 40)
+    return m
+
+
+def infimum_that_is_not_attained(price):
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(), pyo.Var()
+    m.o = pyo.Objective(expr=price * m.x)
+    m.c = row(pyo.NonNegativeReals, rule=lambda m, u: m.x + u * u * m.y >= 2 * u)
+    return m
+
+
+def hyperbola(price, most):
+    m = begin(x=FREE, y=(None, most))
+    m.o = pyo.Objective(expr=price * m.x)
+    m.c = row(m.u, rule=lambda m, u: (1 - u) ** 2 * m.x + u * u * m.y >= 2 * u * (1 - u))
+    return m
+
+
+def single_point():
+    m = begin(x=FREE, y=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: 4 * u * u * m.x + m.y >= 4 * u)
+    m.d = pyo.Constraint(expr=m.x + m.y <= 2)
+    return m
+
+
+def dropped_whole_numbers():
+    m = begin(x=(None, 1))
+    m.z = pyo.Var(domain=pyo.NonNegativeIntegers)
+    m.o = pyo.Objective(expr=m.z)
+    m.c = row(m.u, rule=lambda m, u: m.x + m.z * (1 + u) / 1e12 >= 3)
+    return m
+
+
+# A model, and its optimum.
+MODELS = {
+    "a coefficient of 9e-10": (tiny_coefficient(9e-10), 2.0),
+    "a coefficient of 1e-12": (tiny_coefficient(1e-12), 2.0),
+    "a tiny share of a large stock": (tiny_share_of_a_large_stock(), 0.9),
+    "a dear substitute": (dear_substitute(), 2.0),
+    "a reward of 1e-11": (tiny_reward(1e-11), 2.0),
+    "a reward of 1e-9": (tiny_reward(1e-9), 2.0),
+    "rows that differ by 1e-10": (almost_parallel(1e-10), 2e10),
+    "rows that differ by 1e-11": (almost_parallel(1e-11), 2e11),
+    "a peak of width 1e-4": (peak_in_no_units(1e-4, False), 1.0),
+    "a peak of width 1e-4, whole": (peak_in_no_units(1e-4, True), 1.0),
+    "a peak of width 2e-4, whole": (peak_in_no_units(2e-4, True), 1.0),
+    "a coefficient of 1e13": (bounded_beside_a_large_coefficient(1e13), 1.0),
+    "almost a ray, 1e-11": (almost_a_ray(1e-11), 2e11),
+    "almost a ray, 5e-12": (almost_a_ray(5e-12), 4e11),
+    "a value of 1e12 beside one of 1e-5": (small_beside_a_large_value(), 5e-5),
+    "a penalty of 1e14": (penalty_of_a_million_millions(), 1.44313331),
+    "a stock at its bound": (stock_at_its_bound(), 10.0),
+    "a switch of 1e9 over the index": (switch(1e9, True), 0.0),
+    "a switch of 1e9": (switch(1e9, False), 0.0),
+    "an infimum": (infimum_that_is_not_attained(1.0), 0.0),
+    "an infimum a million times as dear": (infimum_that_is_not_attained(1e6), 0.0),
+    "a hyperbola": (hyperbola(1e6, None), 0.0),
+    "a hyperbola with an end": (hyperbola(1e9, 1e9), 1.0),
+    "a single point": (single_point(), 1.0),
+    "whole numbers that are dropped": (dropped_whole_numbers(), 2e12),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_claimed_is_true(name):
+    model, optimum = MODELS[name]
+    result = osilp.solve(model, progress=False)
+    assert result.status not in ("infeasible", "unbounded")
+    close = 1e-6 * (1 + abs(optimum))
+    if result.status == "optimal":
+        assert result.objective == pytest.approx(optimum, abs=3 * close)
+    if result.answer is not None and result.certified:
+        low, high = result.bracket
+        assert low - close <= optimum <= high + close
+        assert result.audit.ordinary_violation <= 1e-6
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-5, 1e-7, 1e-9, 1e9])
+def test_two_free_variables_in_any_unit(scale):
+    m = begin(x=FREE, y=FREE)
+    m.o = pyo.Objective(expr=m.x + m.y)
+    m.c = row(
+        m.u,
+        rule=lambda m, u: (
+            scale * (pyo.sin(5.379923679441424 * u) - 0.86 * 1.001),
+            scale * (m.x + m.y * u),
+            scale * (pyo.sin(5.379923679441424 * u) + 0.86 * 1.001),
+        ),
+    )
+    result = osilp.solve(m, progress=False)
+    assert result.status == "optimal"
+    assert result.certified
+    assert result.objective == pytest.approx(-1.32437914686, abs=1e-6)
+
+
+def test_a_counterpart_of_very_different_coefficients():
+    m = begin(x=POSITIVE, w=POSITIVE)
+    m.o = pyo.Objective(expr=m.x + 1e11 * m.w)
+    m.c = row(pyros.BoxSet([(0, 1)]), rule=lambda m, xi: (1 + xi[0]) * m.x + 1e10 * m.w >= 2)
+    result = osilp.solve(m, method="counterpart", progress=False)
+    if result.certified:
+        assert result.objective == pytest.approx(2.0)
+
+
+# -- rows that were proved wrongly --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dimension", [3, 4, 5])
+def test_a_kink_has_no_tangent_plane_by_differences(dimension):
+    """At x = y = z the differences of a minimum along the axes are halves, and no tangent plane has such slopes."""
+    correlation = -0.9 / (dimension - 1)
+    shape = np.full((dimension, dimension), correlation) + np.eye(dimension) * (1 - correlation)
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(
+        pyros.EllipsoidalSet(np.zeros(dimension), shape.tolist()),
+        rule=lambda m, q: (
+            m.x + MaxExpression(tuple(q[i] for i in range(dimension))) >= 10 + 0.5 * sum(q[i] for i in range(dimension))
+        ),
+    )
+    result = osilp.solve(m, progress=False)
+    worst = np.sqrt(np.linalg.eigvalsh(shape).min()) * np.ones(dimension) / np.sqrt(dimension)
+    needed = 10 + 0.5 * worst.sum() - worst.max()
+    assert result.objective >= needed - 1e-5
+    assert not result.certified or abs(result.objective - needed) <= 1e-5
+
+
+@pytest.mark.parametrize("options", [{}, {"sample": True}, {"sample": True, "lipschitz": 1}])
+def test_a_row_that_is_skipped_where_it_is_tried_is_not_dropped(options):
+    m = begin(x=(-10, 10))
+    with LoggingIntercept(io.StringIO(), "pyomo"), pytest.raises(DeclarationError) as error:
+        m.c = row(m.u, rule=lambda m, u: m.x >= 1 if 0.5 <= u <= 0.7 else pyo.Constraint.Skip, **options)
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'c': its rule returns Constraint.Skip wherever it was tried, and asks for the value of "
+        "the index before it does, so that it may be a row elsewhere; say where the row holds by where=..., or return "
+        "Constraint.Skip before looking at the index."
+    )
+
+
+def test_a_member_that_is_skipped_whatever_the_index_is_left_out():
+    m = begin(x=(-10, 10))
+    m.o = pyo.Objective(expr=m.x)
+
+    def rule(m, k, u):
+        return pyo.Constraint.Skip if k == 1 else m.x >= k * float(u)
+
+    m.c = row([1, 2], m.u, rule=rule, sample=True)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(2.0)
+
+
+def test_a_limit_that_comes_and_goes_contradicts_a_lipschitz_constant():
+    m = begin(x=(-10, 10))
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x <= 5 if u < 0.5 else m.x >= u, sample=True, lipschitz=1)
+    result = osilp.solve(m, progress=False)
+    assert not result.certified
+    assert "one has a limit and the other has none" in str(result)
+
+
+def test_a_row_without_a_limit_where_it_was_called():
+    m = begin(x=(-10, 10))
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= (1 if abs(u - 0.123456) < 1e-6 else -np.inf), sample=True, lipschitz=1)
+    result = osilp.solve(m, progress=False)
+    assert not result.certified
+    assert "its limits are infinite wherever it was called" in str(result)
+
+
+def test_a_stretch_without_a_limit_does_not_blur_the_others():
+    m = begin(x=(-10, 10))
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = row(m.u, rule=lambda m, u: m.x <= pyo.Expr_if(u <= 0.3, 1e15, pyo.Expr_if(u <= 0.6, -0.1, 1e15)))
+    result = osilp.solve(m, progress=False)
+    assert result.certified
+    assert result.objective == pytest.approx(-0.1, abs=1e-12)
+
+
+def test_a_peak_over_a_set_is_no_affine_row():
+    """Taken for affine by its values at some points, the row of hindsight would be too weak."""
+    m = pyo.ConcreteModel()
+    m.T = pyo.RangeSet(2)
+    m.a = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.o = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
+    peak = lambda q: q[0] + 5 * pyo.exp(-(((q[0] - 0.3331) / 1e-4) ** 2))  # noqa: E731
+    m.c = row(pyros.BoxSet([(0, 1)]), rule=lambda m, q: sum(m.a[t] * peak(q) * m.x[t] for t in m.T) <= 3.0)
+    program = osilp.compile_online(m, stages=m.T)
+    found = program.solve_offline(method="exchange")
+    assert found.objective == pytest.approx(3 / 5.3331, rel=1e-3) or not found.certified
+
+
+def test_a_sum_that_is_too_long_to_compile():
+    m = begin(x=(-10, 10))
+    m.o = pyo.Objective(expr=m.x)
+    expression = lambda u: sum(pyo.Expr_if(0.0001 * k <= u, 1.0 + k, 0.0) * (1 - u) for k in range(3000))  # noqa: E731
+    m.c = row(m.u, rule=lambda m, u: m.x >= expression(u) * 1e-9)
+    with pytest.raises(
+        ModelError, match=r"is too long to be compiled; write long sums by osilp\.dot, or as several rows"
+    ):
+        osilp.solve(m, progress=False)
+
+
+@pytest.mark.parametrize("method", ["exchange", "discretized"])
+def test_a_slow_rule_is_not_called_long_after_the_time_limit(method):
+    called = []
+
+    def slow(m, u):
+        called.append(u)
+        time.sleep(0.01)
+        return m.x + m.y * u >= np.exp(float(u)) * np.sin(7 * float(u))
+
+    m = begin(x=FREE, y=FREE)
+    m.o = pyo.Objective(expr=m.x + 0.5 * m.y)
+    m.c = row(m.u, rule=slow, sample=True)
+    result = osilp.solve(m, method, time_limit=0.2, progress=False)
+    assert result.status == "time_limit"
+    # Some thirty in the time, half as many to finish, and those that look at the rule when it is declared and traced.
+    assert len(called) < 300

@@ -108,7 +108,8 @@ PROOF = Option(
     AUTO,
     '"auto", True or False',
     "Whether to prove that the rows hold over their whole index: within a budget of boxes, which is about the time of "
-    "the solve; with a budget two hundred times as large; or not at all, so that nothing is certified.",
+    "the solve; with a budget two hundred times as large; or not at all: then only rows with a closed form are "
+    "certified.",
     "'auto', True or False",
     lambda value: value is True or value is False or (isinstance(value, str) and value == AUTO),
 )

@@ -115,14 +115,14 @@ def compile_online(
     model : ConcreteModel
         Read, never changed. Its mutable Params and Profiles that are indexed by the stages are the data of an
         arrival; its variables that are, the decisions.
-    stages : Set or callable
-        The Set of arrivals, such as ``m.T``, or a function that maps an index to its stage.
+    stages : Set, str or callable
+        The Set of arrivals, such as ``m.T``, its name, or a function that maps an index to its stage.
     horizon : int, optional
         How many arrivals will come; as many as the model has stages if not given. The right-hand sides of rows over
         all stages are totals over the horizon.
-    grid : Grid, array of points, or {component: grid}
+    grid : Grid, array of points, number of points along each axis, or {component: grid}
         The points on which the index is seen.
-    basis : Basis, list of functions, or {component: basis}
+    basis : Basis, list of functions, number of functions along each axis, or {component: basis}
         The test functions whose duals are learned.
     stage_solver : str, optional
         How to solve the problem of a stage: "closed form", "highs", "newton", "slsqp", or the name of a Pyomo solver;

@@ -113,7 +113,8 @@ class UntransformedModelError(OsilpError, ValueError):
     ...
     osilp_pyomo.errors.UntransformedModelError: SemiInfiniteConstraint 'row' holds for every point of u in [0, 1]: no
     solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model),
-    TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it.
+    TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is
+    row.at(point).
     """
 
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from osilp_pyomo._files import refuse_unwritable
 from osilp_pyomo.api import compile_online
 from osilp_pyomo.cli.model_files import UNNAMED, load_module, model_of
 from osilp_pyomo.cli.output import DONE, aside, print_json, silent, study_record, write_report
 from osilp_pyomo.cli.parsing import parse_call, with_module
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.registry import BASES, GRIDS
+from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.controller import GUARDS
-from osilp_pyomo.online.program import BUDGETS, OFFLINE
+from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
 from osilp_pyomo.online.registry import POLICIES
 from osilp_pyomo.studies.compare import compare
 from osilp_pyomo.studies.trial import ORDERS
@@ -86,8 +88,11 @@ def run(chosen: argparse.Namespace) -> int:
     if stages is None:
         raise OptionError(f"The model of '{chosen.file}' has no Set '{chosen.stages}' for --stages.")
     program = compile_online(model, stages=stages, horizon=chosen.horizon, grid=grid, basis=basis)
+    if chosen.report is not None:
+        refuse_unwritable(chosen.report, "--report")
+    data = None if chosen.data is None else _read_table(chosen.data, program)
     study = compare(
-        program, policies, data=None if chosen.data is None else _read_table(chosen.data), trials=chosen.trials,
+        program, policies, data=data, trials=chosen.trials,
         order=chosen.order, sampler=sampler, horizons=chosen.horizons, guards=chosen.guards,
         benchmarks=chosen.benchmarks, budget=chosen.budget, seed=chosen.seed, executor=chosen.workers,
         path=chosen.save,
@@ -102,10 +107,6 @@ def run(chosen: argparse.Namespace) -> int:
     return DONE
 
 
-def _read_table(path: str) -> pd.DataFrame:
-    if not Path(path).is_file():
-        raise DataError(f"--data: there is no file '{path}'.")
-    try:
-        return pd.read_parquet(path) if path.endswith((".parquet", ".pq")) else pd.read_csv(path)
-    except (ValueError, ImportError) as error:
-        raise DataError(f"--data: '{path}' cannot be read ({type(error).__name__}: {error}).") from None
+def _read_table(path: str, program: OnlineProgram) -> pd.DataFrame:
+    """Arrivals of a file as one frame, read as chunks are."""
+    return pd.concat(list(Chunks(path).frames(program.intake.columns)))

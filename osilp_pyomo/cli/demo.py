@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     talk("rows hold against test functions or at grid points only: the violation says how far values break the row.")
     talk("\nWhere the capacity binds, and what one more unit there is worth:")
     talk(exact.price.atoms.to_string(index=False))
-    talk("\nThe same model online: each request is decided when it comes, and no point of the grid is ever overrun.\n")
+    talk("\nThe same model online: each request is decided when it comes, and no point of the index is ever overrun.\n")
     study = compare_demo(model, chosen.trials)
     talk(study)
     report = write_report(study, Path(chosen.out) / "report.html", talk)

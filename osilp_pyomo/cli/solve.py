@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from osilp_pyomo._files import refuse_unwritable, write_text_at_once
 from osilp_pyomo._options import SOLVE
 from osilp_pyomo.api import solve
 from osilp_pyomo.cli.model_files import load_module, model_of
@@ -26,13 +27,15 @@ def run(chosen: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     grid = None if chosen.grid is None else parse_call(chosen.grid, GRIDS, "grid")
     basis = None if chosen.basis is None else parse_call(chosen.basis, BASES, "basis")
+    if chosen.values is not None:
+        refuse_unwritable(chosen.values, "--values")
     with aside(chosen.json):
         model = model_of(load_module(chosen.file), chosen.file)
     asked = {option.name: getattr(chosen, option.name) for option in SOLVE if hasattr(chosen, option.name)}
     asked |= {"grid": grid, "basis": basis, "tee": chosen.tee and not chosen.json}
     result = solve(model, **asked, load=False)
     if chosen.values is not None and result.answer is not None:
-        result.values.to_csv(chosen.values)
+        write_text_at_once(chosen.values, result.values.to_csv())
     if chosen.json:
         print_json(result_record(result))
     elif not chosen.tee:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_state
 from osilp_pyomo._options import whole_number
-from osilp_pyomo.errors import DataError, HorizonError, OptionError
+from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
 from osilp_pyomo.index.domain import on_points
-from osilp_pyomo.online.history import History
+from osilp_pyomo.online.checked_policy import is_built_in
+from osilp_pyomo.online.live import Live, too_large
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, policy_record, view_of
 from osilp_pyomo.online.program_data import ProgramData
+from osilp_pyomo.online.saved_state import check_arrays, read_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 
 REASONS = ("priced", "tie", "guard", "null")
@@ -61,6 +64,24 @@ class Decision:
     reason: str
     reward: float
     t: int
+
+
+def _amount(given: Any, row: str) -> float:
+    """An amount of budget: a number, and nothing that merely can be read as one."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real) or not np.isfinite(float(given)):
+        raise OptionError(f"add_budget: the amount for '{row}' must be a finite number (got {given!r}).")
+    return float(given)
+
+
+def _amounts(function: Callable[..., Any], points: FloatArray, row: str) -> FloatArray:
+    """A function of the index at points, as numbers."""
+    try:
+        values = np.asarray(on_points(function, points))
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"add_budget: the function for '{row}' gives no numbers ({error}).") from error
+    if values.dtype.kind not in "iuf" or values.shape != (len(points),):
+        raise OptionError(f"add_budget: the function for '{row}' must give one number for each point of the index.")
+    return values.astype(float)
 
 
 # What rounding may leave of a bound, of a whole number, and of a row relative to its terms.
@@ -127,6 +148,8 @@ class Controller:
         self._evaluator = program.evaluator
         self._loop = StageLoop(program, policy, guard, null, seed)
         self._live = self._loop.begin(horizon)
+        # A second state of the same size, for steps that must not wait for memory.
+        self._spare: Live | None = None
         # Projected arrivals that were found to fit, so that a step need not look at them again.
         self._checked_batch: Batch | None = None
         # Whether a decision is a bare number.
@@ -161,6 +184,11 @@ class Controller:
         return self.program.price_of(self.dual, view_of(self.policy))
 
     @property
+    def gaps(self) -> dict[str, str]:
+        """Rows of which a pointwise guard keeps only the points, and why; the others are kept on their whole index."""
+        return {**self.program.index_guard.gaps, **self._live.gaps} if self.guard == "pointwise" else {}
+
+    @property
     def remaining(self) -> pd.Series:
         """What is left of each resource against its test function, in the row's own units and sign."""
         evaluator = self._evaluator
@@ -189,8 +217,16 @@ class Controller:
         else:
             batch = self._one(row, theta)
         if self._loop.steps_single and self._plain:
-            x, wanted, reason, reward = self._loop.step(self._live, batch, place)
-            return Decision(x, wanted, REASONS[reason], reward, self._live.t)
+            # Decided in a copy, which one assignment makes the state: a step happens whole or not at all.
+            live = self._live if self._live.pack is not None else self._live.packed()
+            spare = self._spare
+            if spare is None or spare is live or spare.pack is None or not spare.follow(live):
+                spare = live.packed()
+            x, wanted, reason, reward = self._loop.step(spare, batch, place)
+            if batch.gaps:
+                spare.gaps = {**spare.gaps, **batch.gaps}
+            self._live, self._spare = spare, live
+            return Decision(x, wanted, REASONS[reason], reward, spare.t)
         return self._decision(self._live_run(batch), self._live.t)
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:
@@ -256,19 +292,26 @@ class Controller:
         DataFrame
             The decisions, and the columns ``reason`` and ``reward``, on the index of the data.
         """
+        if data is None and profiles is None:
+            raise DataError("steps: a frame of arrivals is needed (got None); replay() runs the model's own.")
+        if isinstance(data, pd.DataFrame) and not len(data):
+            nothing = np.empty((0, len(self.program.template.decisions)))
+            return self._told(nothing, data.index, np.empty(0, dtype=int), np.empty(0))
         batch = self.program.batch(data, profiles)
-        if not len(batch):
-            return self.program.template.decision_frame(np.empty((0, batch.lower.shape[1])), batch.arrivals.index)
         self._refuse_beyond(len(batch))
-        self._check(batch)
+        batch = self._checked(batch)
         if hold_price:
             outcome = self._loop.held(self._live, batch)
             rewards = self._live_run(batch, outcome.decided).rewards
         else:
             outcome = self._live_run(batch)
             rewards = outcome.rewards
-        frame = self.program.template.decision_frame(outcome.decided, batch.arrivals.index)
-        told = {"reason": np.array(REASONS, dtype=object)[outcome.reasons.astype(int)], "reward": rewards}
+        return self._told(outcome.decided, batch.arrivals.index, outcome.reasons.astype(int), rewards)
+
+    def _told(self, decided: FloatArray, index: pd.Index, reasons: Any, rewards: FloatArray) -> pd.DataFrame:
+        """Decisions, why, and what they earn."""
+        frame = self.program.template.decision_frame(decided, index)
+        told = {"reason": np.array(REASONS, dtype=object)[reasons], "reward": rewards}
         # A decision that is itself called "reward" keeps its name.
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
 
@@ -280,45 +323,54 @@ class Controller:
         batch = self._one(row, theta, count=False)
         taken = self._as_decision(x)[None]
         self._refuse_impossible(taken[0], batch, "release")
-        live = self._live
-        if not live.t:
+        if not self._live.t:
             raise DataError(
                 "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
             )
+        live = self._live.copy()
         for view in VIEWS:
             live.left[view] += self._evaluator.used(batch, taken, view)[0]
         live.earned -= float(self._evaluator.reward(batch, taken)[0])
+        self._refuse_infinite(live, batch)
+        self._live = live
 
     def add_budget(self, row: Any, amount: Any) -> None:
-        """Replenish a row: by a number, or for a semi-infinite row by a function of the index."""
+        """Replenish a row: by a number, or for a semi-infinite row by a function of the index.
+
+        A function is read at the points of the guard, and counts as linear between them.
+        """
         name = row if isinstance(row, str) else getattr(row, "name", str(row))
         groups = [group for group in self._evaluator.groups if group.name == name]
         if not groups:
             known = ", ".join(dict.fromkeys(group.name for group in self._evaluator.groups))
             raise OptionError(f"add_budget: there is no row '{name}'; the resources are {known}.")
-        live, evaluator = self._live, self._evaluator
+        live, evaluator = self._live.copy(), self._evaluator
         changes = []
         for group in groups:
             if group.family is None:
                 if callable(amount):
                     raise OptionError(f"add_budget: '{name}' is an ordinary row; give a number.")
-                values = np.array([float(amount)])
+                values = np.array([_amount(amount, name)])
                 projected = values
             else:
                 points = evaluator.points[group.family]
                 values = (
-                    on_points(amount, points).astype(float) if callable(amount) else np.full(len(points), float(amount))
+                    _amounts(amount, points, name) if callable(amount) else np.full(len(points), _amount(amount, name))
                 )
                 projected = evaluator.project(values, group.family)
             if not np.all(np.isfinite(values)):
                 raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
             changes.append((group, {PROJECTED: projected, POINTWISE: values}))
         live.rules = None
+        live.total = {view: total.copy() for view, total in live.total.items()}
         for group, added in changes:
             for view, amounts in added.items():
                 change = group.sign * amounts / evaluator.resources[view].unit[group.slices[view]]
                 live.total[view][group.slices[view]] += change
                 live.left[view][group.slices[view]] += change
+        if not live.finite or not all(np.all(np.isfinite(total)) for total in live.total.values()):
+            raise OptionError(f"add_budget: the amount for '{name}' is too large to be counted.")
+        self._live = live
 
     def revise(self, horizon: int) -> None:
         """Expect another number of arrivals in all; the budget stays what it is."""
@@ -327,8 +379,9 @@ class Controller:
             raise OptionError(
                 f"revise: horizon must be at least {self._live.t}, the arrivals met already (got {horizon})."
             )
-        self._live.horizon = horizon
-        self._live.rules = None
+        live = self._live.copy()
+        live.horizon, live.rules = horizon, None
+        self._live = live
 
     def save(self, path: Any) -> None:
         """Write everything that ``osilp_pyomo.load_controller(path, program)`` needs to go on; atomic."""
@@ -342,56 +395,71 @@ class Controller:
             "t": live.t,
             "horizon": live.horizon,
             "earned": live.earned,
+            "gaps": dict(live.gaps),
         }
-        arrays = {_TOTAL[view]: live.total[view] for view in VIEWS} | {_LEFT[view]: live.left[view] for view in VIEWS}
-        arrays["null"] = self._loop.null
+        arrays = self._arrays(live)
         if live.fractions is not None:
             arrays["fractions"] = live.fractions
-        arrays.update({f"state:{name}": value for name, value in live.state.items()})
         if live.history is not None:
             arrays.update({f"history:{name}": value for name, value in live.history.to_arrays().items()})
         write_state(path, header, arrays)
 
-    def resume(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Take over what ``save`` wrote."""
-        live = self._live
-        live.t, live.horizon, live.earned = int(header["t"]), int(header["horizon"]), float(header["earned"])
-        live.total = {view: np.array(arrays[_TOTAL[view]]) for view in VIEWS}
-        live.left = {view: np.array(arrays[_LEFT[view]]) for view in VIEWS}
-        live.fractions = np.array(arrays["fractions"]) if "fractions" in arrays else None
-        live.state = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("state:")}
-        live.rules = None
-        kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history:")}
-        if kept:
-            live.history = History.from_arrays(kept, view_of(self.policy))
+    def _arrays(self, live: Live) -> dict[str, Any]:
+        """The arrays that every controller of this program and policy has, by the names that they are saved under."""
+        arrays = {_TOTAL[view]: live.total[view] for view in VIEWS} | {_LEFT[view]: live.left[view] for view in VIEWS}
+        return {**arrays, "null": self._loop.null, **{f"state:{name}": value for name, value in live.state.items()}}
+
+    def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        """Take over what ``save`` wrote, after it was looked at in every respect."""
+        fresh = self._live
+        check_arrays(path, arrays, self._arrays(fresh), fresh.history is not None, not is_built_in(self.policy))
+        floor = self._loop.setting(fresh).floor
+        if is_built_in(self.policy) and np.any(arrays["state:dual"] < floor):
+            raise SavedStateError(f"'{path}' holds a price below the least that there can be; it is damaged.")
+        self._live = Live(
+            header["t"],
+            header["horizon"],
+            {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("state:")},
+            {view: np.array(arrays[_TOTAL[view]]) for view in VIEWS},
+            {view: np.array(arrays[_LEFT[view]]) for view in VIEWS},
+            float(header["earned"]),
+            None if fresh.history is None else read_history(path, header["t"], arrays, fresh.history, self._evaluator),
+            np.array(arrays["fractions"]) if "fractions" in arrays else None,
+            gaps=dict(header.get("gaps", {})),
+        )
 
     def begin_at(self, dual: FloatArray) -> None:
         """Begin at a price that is known."""
-        live = self._live
+        live = self._live.copy()
         live.state = self.policy.warm(live.state, self._loop.setting(live), dual)
+        self._live = live
 
     def meet(self, batch: Batch) -> LoopOutcome:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
-        self._check(batch)
-        return self._live_run(batch)
+        return self._live_run(self._checked(batch))
 
     def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
-        """Decide and learn a batch; where something fails, nothing has changed."""
+        """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed."""
         history = self._live.history
         mark = None if history is None else history.mark()
-        # A box that is bounded always has a best corner: nothing can fail there, and nothing need be copied.
-        live = self._live if self._loop.cannot_fail else self._live.copy()
+        live = self._live.copy()
         try:
             outcome = self._loop.run(live, batch, forced)
-        except Exception:
-            if history is not None and mark is not None:
+            if len(outcome.rewards) < len(batch):
+                outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
+            live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
+            self._refuse_infinite(live, batch)
+            live.gaps = {**live.gaps, **batch.gaps}
+            self._live = live
+        finally:
+            if history is not None and mark is not None and self._live is not live:
                 history.back_to(mark)
-            raise
-        if len(outcome.rewards) < len(batch):
-            outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
-        live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
-        self._live = live
         return outcome
+
+    def _refuse_infinite(self, live: Live, batch: Batch) -> None:
+        """Refuse arrivals after which a running number is none."""
+        if not live.finite:
+            raise too_large(batch.arrivals.name(0) if len(batch) == 1 else None)
 
     @property
     def point_remaining(self) -> FloatArray:
@@ -409,9 +477,7 @@ class Controller:
         arrivals = self.program.intake.row(row, theta)
         if count:
             self._refuse_beyond(1)
-        batch = self._evaluator.batch(arrivals)
-        self._check(batch)
-        return batch
+        return self._checked(self._evaluator.batch(arrivals))
 
     def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
         """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""
@@ -425,11 +491,14 @@ class Controller:
             self._refuse_without_points()
             self._checked_batch = arrival.batch
             return arrival.batch, arrival.place
-        batch = arrival.alone
-        self._check(batch)
-        return batch, 0
+        return self._checked(arrival.alone), 0
 
     def _refuse_other_program(self, batch: Batch) -> None:
+        if batch.projection not in ("", self.program.projection):
+            raise DataError(
+                "These arrivals were projected by another program, with other formulas, test functions or points; "
+                "project them by this one."
+            )
         if batch.use[PROJECTED].shape[2] != self._evaluator.resources[PROJECTED].size:
             raise DataError(
                 f"These arrivals were projected by another program, on {batch.use[PROJECTED].shape[2]} resources where "
@@ -443,15 +512,18 @@ class Controller:
                 "policy on test functions, or give the data themselves."
             )
 
-    def _check(self, batch: Batch) -> None:
-        """Refuse arrivals that the guard could not protect from."""
+    def _checked(self, batch: Batch) -> Batch:
+        """Arrivals as the guard counts them; those that it could not protect from are refused."""
         self._refuse_other_program(batch)
         if POINTWISE not in batch.use:
             self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":
-            self.program.refuse_narrow(batch)
+            if self.program.index_guard.gaps:
+                self.program.refuse_narrow(batch)
+            return self.program.index_guard.lifted(batch)
+        return batch
 
     def _refuse_beyond(self, count: int) -> None:
         live = self._live

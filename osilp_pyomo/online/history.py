@@ -19,6 +19,10 @@ _USE = {PROJECTED: "usage", POINTWISE: "points"}
 _FIXED = {PROJECTED: "fixed", POINTWISE: "point_fixed"}
 
 
+# Arrays of a saved history.
+HISTORY = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values(), "counts", "met", "key_lengths", "keys")
+
+
 def keys_of(batch: Batch) -> list[bytes]:
     """What tells arrivals apart: their data, byte by byte."""
     numbers = _theta(batch)
@@ -64,6 +68,11 @@ class History:
         return self[_FIXED[self.view]]
 
     @property
+    def consistent(self) -> bool:
+        """Whether its arrivals are all different, as many as it says."""
+        return len(self._numbers) == len(self._keys) == self.size
+
+    @property
     def multiplicity(self) -> FloatArray:
         """How often each different arrival came."""
         return self.counts[: self.size]
@@ -94,8 +103,8 @@ class History:
     def back_to(self, mark: tuple[int, int, FloatArray]) -> None:
         """Forget what came after a mark."""
         self.size, self.met, counts = mark
-        for key in self._keys[self.size :]:
-            del self._numbers[key]
+        # An interrupt may have come between any two of the lines that remember an arrival.
+        self._numbers = {key: number for key, number in self._numbers.items() if number < self.size}
         del self._keys[self.size :]
         self.counts[self.size :] = 0.0
         self.counts[: self.size] = counts
@@ -103,6 +112,18 @@ class History:
     def _reserve(self, size: int) -> None:
         if size > len(self.counts):
             self.counts = np.concatenate([self.counts, np.zeros(max(64, len(self.counts)))])
+
+    def shapes(self, evaluator: Evaluator) -> dict[str, tuple[int, ...]]:
+        """For each array the shape of what one arrival of a program adds to it, which may be nothing."""
+        template, resources = evaluator.template, evaluator.resources
+        functions, decisions, rows = len(template.functions), len(template.decisions), len(template.own_rows)
+        numbers = sum(field.curve is None for field in template.fields)
+        result: dict[str, tuple[int, ...]] = {
+            "rewards": (1, functions), "lower": (1, decisions), "upper": (1, decisions), "own": (1, rows, functions),
+            "own_fixed": (1, rows), "theta": (1, numbers),
+        }  # fmt: skip
+        result |= {_FIXED[view]: (int(evaluator.has_fixed), resources[view].size) for view in VIEWS}
+        return result | {_USE[view]: (1, functions, resources[view].size) for view in {PROJECTED, self.view}}
 
     def _append(self, batch: Batch, places: Any) -> None:
         values = {name: getattr(batch, name) for name in _PLAIN}
@@ -154,6 +175,7 @@ class History:
         """What ``to_arrays`` told."""
         history = cls(view)
         names = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values())
+        # Arrays that grow have room of their own; those of a file are as long as what they hold.
         history._arrays = {name: np.array(arrays[name]) for name in names if name in arrays}
         history.counts = np.array(arrays["counts"])
         history.size, history.met = len(history.counts), int(arrays["met"])

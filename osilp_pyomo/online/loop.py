@@ -14,13 +14,16 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
 from osilp_pyomo.online.history import History, keys_of
+from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.kernels.single import run_single
-from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, State, view_of
+from osilp_pyomo.online.live import Live, Rules, too_large
+from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.online.stages.batch import OTHER, POINTWISE, PROJECTED, VIEWS, Batch, PerView
+from osilp_pyomo.online.stages.batch import OTHER, POINTWISE, PROJECTED, VIEWS, Batch
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
 
@@ -45,44 +48,12 @@ class LoopOutcome:
         return cls(*(np.concatenate([getattr(piece, each.name) for piece in pieces]) for each in fields(cls)))
 
 
-@dataclass(frozen=True, eq=False)
-class Rules:
-    """What follows from budget and horizon, until one of them changes."""
-
-    setting: Setting
-    settings: FloatArray
-    slack: PerView
-
-
-@dataclass
-class Live:
-    """What changes while arrivals come."""
-
-    t: int
-    horizon: int
-    state: State
-    total: PerView
-    left: dict[str, FloatArray]
-    earned: float
-    history: History | None
-    fractions: FloatArray | None
-    rules: Rules | None = None
-
-    def copy(self) -> Live:
-        """A copy whose arrays can be changed; the history is shared, and must not be."""
-        state = {name: np.array(value) for name, value in self.state.items()}
-        left = {view: each.copy() for view, each in self.left.items()}
-        return Live(
-            self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules
-        )
-
-
 class StageLoop:
     """Decides and learns arrivals; what changes is in a :class:`Live`, so that the loop can also try things out."""
 
     def __init__(self, program: ProgramData, policy: Policy, guard: str, null: FloatArray, seed: int) -> None:
         self.program = program
-        self.policy = policy
+        self.policy = policy if is_built_in(policy) else CheckedPolicy(policy)
         self.guard = guard
         self.seed = seed
         self.null = null
@@ -108,6 +79,8 @@ class StageLoop:
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""
         total = {view: resources.total.copy() for view, resources in self._evaluator.resources.items()}
+        if self.guard == POINTWISE:
+            total[POINTWISE] = self.program.index_guard.lowered()
         left = {view: each.copy() for view, each in total.items()}
         history = History(self._view) if isinstance(self.policy, Resolve) else None
         live = Live(0, horizon, {}, total, left, 0.0, history, None)
@@ -144,10 +117,8 @@ class StageLoop:
             if isinstance(self.policy, FirstOrder):
                 settings = self.policy.settings(setting)
             sizes = self.program.budget_sizes
-            slack = {
-                view: kernels.BUDGET_ROUNDING * np.maximum(np.abs(live.total[view]), sizes[view]) for view in VIEWS
-            }
-            live.rules = Rules(setting, settings, slack)
+            margins = {view: fitting.make_margins(live.total[view], sizes[view], live.horizon) for view in VIEWS}
+            live.rules = Rules(setting, settings, margins)
         return live.rules
 
     def _kernel_runs(self) -> bool:
@@ -216,11 +187,11 @@ class StageLoop:
         assert isinstance(self.policy, Resolve)
         if not live.history.met:
             return
-        left = max(live.horizon - live.t, 1)
-        share = live.history.met / left
-        # Rows that are overrun get nothing rather than less than nothing, which no sample could meet.
-        least = np.where(live.total[self._view] >= 0, 0.0, -np.inf)
-        budget = share * np.maximum(live.left[self._view], least)
+        share = live.history.met / max(live.horizon - live.t, 1)
+        # Rows that are used up or overrun get nothing rather than rounding, or less than nothing, which nothing meets.
+        left, slack = live.left[self._view], self._rules(live).margins[self._view][fitting.SLACK]
+        positive = live.total[self._view] >= 0
+        budget = share * np.where(positive & (left <= fitting.USED_UP * slack), 0.0, left)
         found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
         if found is not None:
             live.state = {**live.state, "dual": found[0]}
@@ -244,7 +215,10 @@ class StageLoop:
         """What share of a resource an arrival may take that is unlike any seen before; (0,) where nothing is capped."""
         if live.history is None or not isinstance(self.policy, Resolve) or self.program.template.integer.any():
             return np.empty(0)
-        unseen = np.array([live.history.number_of(key) < 0 for key in keys_of(batch)])
+        keys = keys_of(batch)
+        first = {key: place for place, key in reversed(list(enumerate(keys)))}
+        # The second of two equal arrivals has been seen when it comes.
+        unseen = np.array([live.history.number_of(key) < 0 and first[key] == k for k, key in enumerate(keys)])
         # Scaling down must stay within the bounds.
         unseen &= np.all((batch.lower <= 0) & (batch.upper >= 0), axis=1)
         left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
@@ -260,11 +234,11 @@ class StageLoop:
             at = slice(place, place + 1)
             rewards, usage, lower, upper = rewards[at], usage[at], lower[at], upper[at]
             others = None if others is None else others[at]
-        run_single(
+        stopped = run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
             lower, upper, bool(self._integer[0]), self._guarded_view,
             # Of projected arrivals the use at points is not known, nor asked for by a guard.
-            self._no_points if others is None else others, rules.slack[view], rules.slack[other], live.left[view],
+            self._no_points if others is None else others, rules.margins[view], rules.margins[other], live.left[view],
             live.left[other], state["dual"], state["learner"], state["centre"], state["average"], state["numbers"],
             wanted, taken, reasons,
         )  # fmt: skip
@@ -273,6 +247,8 @@ class StageLoop:
         reward = x * rewards.item() + batch.earned.item(place)
         reward = reward if self.program.template.maximize else -reward
         live.earned += reward
+        if stopped >= 0 or not abs(live.earned) < kernels.LARGEST:
+            raise too_large(batch.arrivals.name(place))
         return x, wanted.item(), int(reasons.item()), reward
 
     def _by_kernel(
@@ -296,7 +272,7 @@ class StageLoop:
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
             np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), self._guarded_view,
-            np.ascontiguousarray(others), rules.slack[view], rules.slack[other], live.left[view], live.left[other],
+            np.ascontiguousarray(others), rules.margins[view], rules.margins[other], live.left[view], live.left[other],
             dual, learner, centre, average, numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
@@ -322,6 +298,8 @@ class StageLoop:
                 *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
                 self.program.template.options, fractions, self._caps(live, batch), *tracked,
             )  # fmt: skip
+        if stopped >= 0 and self._runs_single and forced is None and not len(fixed):
+            raise too_large(batch.arrivals.name(stopped))
         if stopped >= 0:
             raise DataError(
                 f"The stage problem of the arrival {batch.arrivals.name(stopped)!r} is unbounded: a decision that "
@@ -414,11 +392,13 @@ class StageLoop:
     ) -> tuple[FloatArray, int]:
         evaluator, view = self._evaluator, self.guard
         fixed, left = one.fixed[view], live.left[view]
+        margins = self._rules(live).margins[view].copy()
+        margins[fitting.RESERVE] *= fitting.share_ahead(float(live.horizon), live.t)
         room = Room(
             one.use[view][0],
             fixed[0] if len(fixed) else np.zeros(len(left)),
             left,
-            self._rules(live).slack[view],
+            margins,
             lambda x: evaluator.used(one, x[None], view)[0],
         )
         if room.fits(wanted[0]):

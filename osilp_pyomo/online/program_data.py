@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from osilp_pyomo.offline.rows import TermGroup
 from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.index_guard import IndexGuard
 from osilp_pyomo.online.stages.intake import Intake
 from osilp_pyomo.online.stages.linear import Densities, StageSolver
 from osilp_pyomo.online.stages.template import Arrivals, StageFamily, StageTemplate, Term
@@ -103,8 +105,23 @@ class ProgramData:
         return sizes
 
     @cached_property
+    def index_guard(self) -> IndexGuard:
+        """What a pointwise guard knows of the rows between its points."""
+        return IndexGuard(self.evaluator)
+
+    @cached_property
     def fingerprint(self) -> str:
         """What tells this program from others: formulas, names, test functions and budgets."""
+        resources = self.evaluator.resources
+        return self._digest([resources[view].total for view in VIEWS])
+
+    @cached_property
+    def projection(self) -> str:
+        """What tells programs from each other that evaluate and project the same arrivals otherwise."""
+        return self._digest([self.evaluator.resources[PROJECTED].unit])
+
+    def _digest(self, numbers: list[FloatArray]) -> str:
+        """A digest of formulas, names, test functions and points, and of some numbers."""
         digest = hashlib.sha256()
         template, evaluator = self.template, self.evaluator
         digest.update(repr((template.maximize, template.decisions, template.integer.tolist())).encode())
@@ -132,7 +149,7 @@ class ProgramData:
                     values = slot(*(points[None, :, axis] for axis in range(points.shape[1])))
                     digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(repr([function.text for function in template.functions]).encode())
-        arrays = [evaluator.resources[PROJECTED].total, evaluator.resources[POINTWISE].total, *evaluator.points]
+        arrays = [*numbers, *evaluator.points]
         for number in range(len(template.families)):
             phi = evaluator.phi(number)
             arrays += [phi] if isinstance(phi, np.ndarray) else [phi.data, phi.indices, phi.indptr]
@@ -160,12 +177,12 @@ class ProgramData:
         """Arrivals evaluated on the grid and projected."""
         if isinstance(data, Batch):
             return data
-        batch = self.evaluator.batch(self.arrivals(data, profiles))
-        return batch
+        return self.evaluator.batch(self.arrivals(data, profiles))
 
     def project(self, data: Any = None, profiles: Mapping[str, Any] | None = None) -> Batch:
         """Arrivals projected on the test functions once, to be replayed often; what they use at points is dropped."""
-        return self.evaluator.batch(self.arrivals(data, profiles), keep_points=False)
+        batch = self.evaluator.batch(self.arrivals(data, profiles), keep_points=False)
+        return replace(batch, projection=self.projection)
 
     def theta(self, batch: Batch) -> FloatArray:
         """Numbers of the data (B, fields); zero for curves, which no function of the decision holds."""

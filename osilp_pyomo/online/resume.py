@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from osilp_pyomo._files import read_state
-from osilp_pyomo.errors import SavedStateError
-from osilp_pyomo.online.controller import Controller
-from osilp_pyomo.online.policies import Policy
+from osilp_pyomo.errors import OptionError, SavedStateError
+from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
+from osilp_pyomo.online.policies import Policy, policy_record
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.registry import POLICIES
+from osilp_pyomo.online.saved_state import check_header
 
 
 def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = None) -> Controller:
@@ -45,20 +47,43 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
             f"'{path}' was saved for another program: its formulas, test functions or budgets differ. Compile the same "
             "model with the same grid and basis."
         )
+    check_header(path, header, {"guard": GUARDS, "beyond": BEYOND})
     saved = header["policy"]
-    if policy is None:
-        # A file names a policy of the package or none: it never decides what code runs.
-        known = POLICIES.get(saved["name"])
-        if known is None or saved["arguments"] is None:
-            raise SavedStateError(
-                f"'{path}' was saved with the policy {saved['text']}, which cannot be read from a file; give policy=..."
-            )
-        policy = known(**saved["arguments"])
-    elif type(policy).__name__ != saved["name"]:
-        raise SavedStateError(f"'{path}' was saved with the policy {saved['text']} (got {policy!r}).")
-    null = arrays["null"]
-    controller = Controller(
-        program, policy, header["guard"], null, int(header["horizon"]), header["beyond"], int(header["seed"])
-    )
-    controller.resume(header, arrays)
+    policy = _policy(path, saved) if policy is None else _same_policy(path, saved, policy)
+    null = arrays.get("null")
+    if null is None or null.shape != (len(program.template.decisions),):
+        raise SavedStateError(f"'{path}' is no state that controller.save wrote for this program and policy: no null.")
+    try:
+        controller = Controller(
+            program, policy, header["guard"], null.astype(float), header["horizon"], header["beyond"], header["seed"]
+        )
+    except (OptionError, TypeError, ValueError, ArithmeticError) as error:
+        raise SavedStateError(f"'{path}' was saved with settings that this program cannot have ({error}).") from None
+    controller.resume(path, header, arrays)
     return controller
+
+
+def _policy(path: Any, saved: dict[str, Any]) -> Policy:
+    """The policy that a file names, one of the package: it never decides what code runs."""
+    known = POLICIES.get(saved["name"])
+    if known is None or saved.get("arguments") is None:
+        raise SavedStateError(
+            f"'{path}' was saved with the policy {saved.get('text')}, which cannot be read from a file; give policy=..."
+        )
+    try:
+        return known(**saved["arguments"])
+    except (TypeError, ValueError, ArithmeticError, OptionError):
+        raise SavedStateError(f"'{path}' was saved with settings that {saved['name']} does not have.") from None
+
+
+def _same_policy(path: Any, saved: dict[str, Any], policy: Policy) -> Policy:
+    """A policy that was given, if it is the one that was saved; settings that are code cannot be compared."""
+    given = policy_record(policy)
+    if given["name"] != saved["name"] or not _same(given["arguments"], saved.get("arguments")):
+        raise SavedStateError(f"'{path}' was saved with the policy {saved.get('text')} (got {policy!r}).")
+    return policy
+
+
+def _same(given: Any, saved: Any) -> bool:
+    """Whether settings are the same; tuples are lists in a file."""
+    return given is None or saved is None or json.loads(json.dumps(given)) == saved

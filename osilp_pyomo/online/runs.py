@@ -112,6 +112,7 @@ class RunSummary:
         self.sense = "maximize" if evaluator.template.maximize else "minimize"
         self.counts = {reason: int(count) for reason, count in zip(REASONS, reasons, strict=True) if count}
         self.policy, self.guard = repr(controller.policy), controller.guard
+        self._gaps = controller.gaps
         self.price, self.remaining = controller.price, controller.remaining
         self.dual = controller.dual
         self.seconds = seconds
@@ -258,6 +259,18 @@ class RunSummary:
                 "problem written in another way."
             )
 
+    def _kept_where(self, use: RowUse) -> str:
+        """Where a row was kept: at points, and by a pointwise guard between them too, if that is known."""
+        points = f"at {len(use.excess)} grid points"
+        if self.guard != POINTWISE:
+            return points
+        why = self._gaps.get(use.name)
+        return (
+            f"anywhere on its index, {points} and between them"
+            if why is None
+            else f"{points}; between them nothing is kept, for {why}"
+        )
+
     def __str__(self) -> str:
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
@@ -269,7 +282,7 @@ class RunSummary:
         ]
         for use in self.uses:
             if not use.violation:
-                lines.append(f"  violation  none of '{use.name}' at {len(use.excess)} grid points")
+                lines.append(f"  violation  none of '{use.name}' {self._kept_where(use)}")
                 continue
             lines.append(
                 f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({100 * use.relative:.3g} % of its "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo._files import LOCK, locked, refuse_unwritable, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
@@ -33,7 +35,7 @@ from osilp_pyomo.studies.files import (
 from osilp_pyomo.studies.measures import Measure, format_summary, measures_for, summarize
 from osilp_pyomo.studies.plan import make_plan, settings_of
 from osilp_pyomo.studies.report import drawn_text, study_page
-from osilp_pyomo.studies.trial import FRAMES, Job, Records
+from osilp_pyomo.studies.trial import FRAMES, Job, Plan, Records
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
@@ -265,8 +267,8 @@ class Study:
         Path
         """
         target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(study_page(self, pictures, progress), encoding="utf-8")
+        refuse_unwritable(target, "to_html")
+        write_text_at_once(target, study_page(self, pictures, progress))
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:
@@ -281,6 +283,11 @@ class Study:
         """
         check_file_format(format)
         folder = _folder(path)
+        _refuse_file(folder)
+        with locked(folder):
+            self._save(folder, format)
+
+    def _save(self, folder: Path, format: str) -> None:
         _refuse_other(folder, self.settings)
         more = set(jobs_of(read_tables(folder)["runs"])) - set(jobs_of(self.runs))
         if more:
@@ -418,8 +425,20 @@ def compare(
         grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
     )  # fmt: skip
     executor = as_executor(executor, "compare")
-    trials, folder = int(trials), None if path is None else _folder(path)
-    settings = settings_of(plan, trials, digest=folder is not None)
+    folder = None if path is None else _folder(path)
+    settings = settings_of(plan, int(trials), digest=folder is not None)
+    if folder is None:
+        return _compare(plan, settings, None, executor, progress)
+    _refuse_file(folder)
+    with locked(folder):
+        return _compare(plan, settings, folder, executor, progress)
+
+
+def _compare(
+    plan: Plan, settings: dict[str, Any], folder: Path | None, executor: Executor | int | None, progress: bool
+) -> Study:
+    """Run the trials of a plan, in a folder that nobody else writes into."""
+    trials = settings["trials"]
     tables = {name: pd.DataFrame() for name in FRAMES} if folder is None else _begin(folder, settings)
     before = set(jobs_of(tables["runs"]))
     jobs = plan.jobs(trials)
@@ -491,12 +510,15 @@ def _load_complete(folder: Path, settings: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def _refuse_other(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse a folder that holds something else than this study."""
+def _refuse_file(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise SavedStateError(f"'{folder}' is a file; a study needs a folder of its own.")
+
+
+def _refuse_other(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds something else than this study."""
     before = read_header(folder)
-    if not before and folder.exists() and any(folder.iterdir()):
+    if not before and folder.exists() and any(each.name != LOCK for each in folder.iterdir()):
         raise SavedStateError(f"'{folder}' holds other files than a study; give path= a folder of its own.")
     for name, value in settings.items():
         there = before.get(name, value)

@@ -11,6 +11,9 @@ from osilp_pyomo._pools import payload, processes
 from osilp_pyomo.errors import ExecutorError, OptionError
 from osilp_pyomo.studies.trial import Job, Plan, Records, run_trial
 
+# How often trials are tried in processes of ours that die.
+_TRIES = 3
+
 
 def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) -> Iterator[tuple[Job, Records]]:
     """Run trials, and give each back with its records as soon as it is done."""
@@ -22,8 +25,18 @@ def run_all(plan: Plan, jobs: Sequence[Job], executor: Executor | int | None) ->
     if isinstance(executor, Executor):
         yield from _finished({executor.submit(_unpack_and_run, packed, job): job for job in jobs})
         return
-    with processes(min(executor, max(1, len(jobs))), packed) as pool:
-        yield from _finished({pool.submit(_run_here, job): job for job in jobs})
+    left = list(jobs)
+    for attempt in range(_TRIES):
+        with processes(min(executor, max(1, len(left))), packed) as pool:
+            try:
+                for job, records in _finished({pool.submit(_run_here, job): job for job in left}):
+                    left.remove(job)
+                    yield job, records
+                return
+            except ExecutorError:
+                # What a process died of may have been the machine's memory: what it had not done is done again.
+                if attempt == _TRIES - 1:
+                    raise
 
 
 def _finished(futures: dict[Future[Records], Job]) -> Iterator[tuple[Job, Records]]:

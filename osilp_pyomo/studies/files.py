@@ -6,8 +6,10 @@ are written and those files go. Whatever moment it is stopped at, the folder hol
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,16 +19,32 @@ import pandas as pd
 
 from osilp_pyomo._files import write_at_once
 from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
+from osilp_pyomo.online.runs import BENCHMARKS
 from osilp_pyomo.studies.trial import FRAMES, Job, Records
 
 #: Raised when what is saved changes its meaning.
 FORMAT = 1
 FILE_FORMATS = ("csv", "parquet")
-_HEADER, _TRIALS = "study.json", "trials"
+_HEADER, _TRIALS, _DIGESTS = "study.json", "trials", "tables.json"
 _JOB = ("horizon", "grid", "trial")
 # What a header must say.
 _PARTS = {"model", "description", "policies", "guards", "order", "sampler", "trials", "horizons", "grids", "benchmarks",
           "budget", "seed", "versions", "program"}  # fmt: skip
+# What is looked at before the entries of a header are used.
+_FORMS: dict[str, Callable[[Any], bool]] = {
+    "trials": lambda value: type(value) is int and value >= 1,
+    "horizons": lambda value: isinstance(value, list) and all(type(each) is int for each in value) and bool(value),
+    "grids": lambda value: isinstance(value, list) and bool(value),
+    "policies": lambda value: (
+        isinstance(value, list) and all(isinstance(each, list) and list(map(type, each)) == [str] * 3 for each in value)
+    ),
+    "guards": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "benchmarks": lambda value: isinstance(value, list) and set(value) <= set(BENCHMARKS),
+    "model": lambda value: isinstance(value, dict),
+    "versions": lambda value: isinstance(value, dict),
+}
+# Columns without which a table says nothing, beside those of its trial.
+_COLUMNS = {"runs": ("policy", "guard", "reward", "violation", "relative_violation", "step_microseconds")}
 # Columns that hold words.
 _TEXTS = ("policy", "guard", "row", "worst_index", "benchmark", "status", "kind")
 
@@ -63,6 +81,10 @@ def read_header(folder: Path) -> dict[str, Any]:
     if isinstance(header, dict) and header.get("format") == FORMAT and not set(header) >= _PARTS:
         missing = ", ".join(sorted(_PARTS - set(header)))
         raise SavedStateError(f"'{folder}': its {_HEADER} is damaged, for it lacks {missing}.")
+    if isinstance(header, dict) and header.get("format") == FORMAT:
+        for name, right in _FORMS.items():
+            if not right(header[name]):
+                raise SavedStateError(f"'{folder}': its {_HEADER} is damaged, for its {name} are {header[name]!r}.")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise SavedStateError(
             f"'{folder}' was saved in another format than {FORMAT}, which this version reads; use the one that saved "
@@ -103,22 +125,72 @@ def read_tables(folder: Path) -> Tables:
 
 
 def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
-    """Write the tables, then remove the files of single trials, which are in them now."""
+    """Write the tables, then remove the files of single trials, which are in them now.
+
+    ``tables.json`` holds a digest of each, those of before beside the new ones until all are written: whatever moment
+    it is stopped at, a table that was cut or changed is told from one that was written.
+    """
     check_file_format(file_format)
     folder.mkdir(parents=True, exist_ok=True)
+    contents = {name: _content(frame, file_format) for name, frame in tables.items() if len(frame)}
+    new = {f"{name}.{file_format}": [_digest(content)] for name, content in contents.items()}
+    before = _digests(folder) or {}
+    _write_digests(folder, {name: [*before.get(name, []), *new.get(name, [])] for name in {**before, **new}})
     # The table of runs says which trials are there, so that it comes last.
     for name in (*(name for name in FRAMES if name != "runs"), "runs"):
-        frame = tables[name]
-        stale = [folder / f"{name}.{each}" for each in FILE_FORMATS if each != file_format or not len(frame)]
-        if len(frame):
-            write = frame.to_csv if file_format == "csv" else frame.to_parquet
-            write_at_once(folder / f"{name}.{file_format}", partial(write, index=False))
+        stale = [folder / f"{name}.{each}" for each in FILE_FORMATS if each != file_format or name not in contents]
+        if name in contents:
+            write_at_once(folder / f"{name}.{file_format}", partial(_write_bytes, contents[name]))
         for path in stale:
             path.unlink(missing_ok=True)
+    _write_digests(folder, new)
     for job in set(jobs_of(tables["runs"])):
         _trial_path(folder, job).unlink(missing_ok=True)
     if (folder / _TRIALS).is_dir() and not any((folder / _TRIALS).iterdir()):
         (folder / _TRIALS).rmdir()
+
+
+def _content(frame: pd.DataFrame, file_format: str) -> bytes:
+    if file_format == "csv":
+        return frame.to_csv(index=False).encode()
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write_digests(folder: Path, digests: dict[str, list[str]]) -> None:
+    write_at_once(folder / _DIGESTS, lambda path: path.write_text(json.dumps(digests, indent=1, sort_keys=True)))
+
+
+def _digests(folder: Path) -> dict[str, list[str]] | None:
+    """The digests that a folder's tables may have; None where they were saved without."""
+    try:
+        found = json.loads((folder / _DIGESTS).read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
+        raise SavedStateError(f"'{folder}': its {_DIGESTS} is damaged; remove it, and the tables are read as they are.")
+    return found
+
+
+def _refuse_changed(folder: Path, path: Path) -> None:
+    """Refuse a table that is not one that was written."""
+    digests = _digests(folder)
+    if digests is not None and _digest(path.read_bytes()) not in digests.get(path.name, []):
+        raise SavedStateError(
+            f"'{path}' is cut or was changed since it was saved; run the study again, or remove '{_DIGESTS}' to read "
+            "it as it is."
+        )
 
 
 def concat_frames(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -142,12 +214,16 @@ def _read_table(folder: Path, name: str) -> pd.DataFrame:
     try:
         if (folder / f"{name}.parquet").exists():
             check_file_format("parquet")
+            _refuse_changed(folder, folder / f"{name}.parquet")
             return pd.read_parquet(folder / f"{name}.parquet")
         if (folder / f"{name}.csv").exists():
+            _refuse_changed(folder, folder / f"{name}.csv")
             frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
-            if not set(_JOB) <= set(frame):
-                raise ValueError(f"it has no columns {', '.join(_JOB)}")
+            if missing := [column for column in (*_JOB, *_COLUMNS.get(name, ())) if column not in frame]:
+                raise ValueError(f"it has no column {', '.join(missing)}")
             return pd.DataFrame({column: _numbers(str(column), frame[column].tolist()) for column in frame})
+    except SavedStateError:
+        raise
     except (OSError, ValueError, KeyError) as error:
         raise SavedStateError(
             f"'{folder}': the table '{name}' cannot be read ({type(error).__name__}: {error})."

@@ -15,7 +15,7 @@ from osilp_pyomo.studies.html import definitions, heading, page, paragraph, pict
 from osilp_pyomo.studies.mathml import model_mathml
 
 _GUARDS = {
-    "pointwise": "no point of the grid that is within its limit is ever taken beyond it; a lower limit, which is not "
+    "pointwise": "no point of the index that is within its limit is ever taken beyond it; a lower limit, which is not "
     "met at the beginning, is not guarded",
     "projected": "no test function that is within its budget is ever taken beyond it; single points may be",
     "none": "nothing is kept",

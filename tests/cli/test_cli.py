@@ -205,7 +205,7 @@ SENTENCES = [
      "compare: 2 trials of the same arrivals in the same order would all be equal; use order='permutation' or 'iid', or a "
      "sampler=, or trials=1."),
     (["compare", "mine.py", "--stages", "T", "--data", "nowhere.csv"],
-     "--data: there is no file 'nowhere.csv'."),
+     "Arrivals: there is no file 'nowhere.csv'."),
     (["compare", "mine.py", "--stages", "T["], "The model of 'mine.py' has no Set 'T[' for --stages."),
     (["compare", "mine.py", "--stages", "T", "--policies", "ready(exact=True)"],
      "policy 'ready(exact=True)': 'ready' is made already and takes no arguments; write 'ready'."),
@@ -240,6 +240,28 @@ def test_errors_are_one_sentence(folder, arguments, sentence, monkeypatch, capsy
     said = capsys.readouterr()
     assert said.err == f"osilp: {sentence}\n"
     assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("value,place\n0.9,0.1,7\n0.8,0.5,7\n0.3,0.2,7\n", "cannot be read as CSV"),
+        ("value,place,value\n0.9,0.1,7\n0.8,0.5,7\n", "has two columns 'value'"),
+    ],
+)
+def test_a_table_with_shifted_or_double_columns(folder, table, text):
+    (folder / "wrong.csv").write_text(table)
+    done = run("compare", "mine.py", "--stages", "T", "--policies", "Greedy", "--data", "wrong.csv", cwd=folder)
+    assert done.returncode != 0
+    assert text in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_found_out_before_the_trials(folder):
+    (folder / "taken").mkdir()
+    done = run("compare", "mine.py", "--stages", "T", "--policies", "Greedy", "--report", "taken", cwd=folder)
+    assert done.returncode != 0
+    assert done.stderr.strip() == "osilp: --report: 'taken' cannot be written (it is a folder); give another path."
+    assert not done.stdout
 
 
 def test_a_refusal_is_one_line_of_a_real_process(folder):

@@ -16,6 +16,7 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
+from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.stages.identity import identity_of
 
@@ -152,10 +153,11 @@ def test_primitives_are_the_same_in_both_forms(data):
     number = st.floats(-3, 3).map(lambda value: round(value, 3))
     size = data.draw(st.integers(1, 6))
     a, b, c = (np.array(data.draw(st.lists(number, min_size=size, max_size=size))) for _ in range(3))
-    share, slack = data.draw(st.floats(0.1, 2)), np.full(size, 1e-12)
+    share, ahead = data.draw(st.floats(0.1, 2)), data.draw(st.floats(0, 1))
+    margins = fitting.make_margins(np.abs(c), np.ones(size), 1000)
     for name, arguments in {
-        "inner": (a, b), "inner_abs": (a, b), "distance": (a, share, b), "room": (b, slack, a), "fits": (b, slack, a),
-        "capped": (b, share, a),
+        "inner": (a, b), "inner_abs": (a, b), "distance": (a, share, b), "room": (b, margins, ahead, a),
+        "fits": (b, margins, ahead, a), "capped": (b, share, a),
     }.items():  # fmt: skip
         loop, numpy = (getattr(kernels, f"_{name}_{form}")(*arguments) for form in ("loop", "numpy"))
         assert loop == pytest.approx(numpy, rel=1e-12, abs=1e-12)
@@ -282,7 +284,8 @@ def test_warm_starts():
     )
 
 
-def test_a_column_narrower_than_the_grid_is_refused():
+def narrow_columns(where=None):
+    """Kernels whose width comes with the arrival, under a limit of 1."""
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
     m.T = pyo.RangeSet(2)
@@ -291,9 +294,23 @@ def test_a_column_narrower_than_the_grid_is_refused():
     m.x = pyo.Var(m.T, bounds=(0, 1))
     m.reward = pyo.Objective(expr=sum(m.x.values()), sense=pyo.maximize)
     m.usage = osilp.SemiInfiniteConstraint(
-        m.u, rule=lambda m, u: sum(pyo.exp(-(((u - m.place[t]) / m.width[t]) ** 2)) * m.x[t] for t in m.T) <= 1
+        m.u,
+        rule=lambda m, u: sum(pyo.exp(-(((u - m.place[t]) / m.width[t]) ** 2)) * m.x[t] for t in m.T) <= 1,
+        where=where,
     )
-    controller = osilp.compile_online(m, stages=m.T, horizon=50, grid=osilp.Midpoint(100)).controller(osilp.Greedy())
+    return osilp.compile_online(m, stages=m.T, horizon=50, grid=osilp.Midpoint(100))
+
+
+def test_a_column_narrower_than_the_grid_is_guarded():
+    """No point of the grid sees it, and what it can be between them counts."""
+    controller = narrow_columns().controller(osilp.Greedy())
+    taken = [controller.step(place=0.2501, width=1e-4).x for _ in range(3)]
+    assert taken == pytest.approx([1.0, 0.0, 0.0])
+    assert controller.step(place=0.6, width=1e-4).x == pytest.approx(1.0)
+
+
+def test_a_column_narrower_than_the_grid_is_refused():
+    controller = narrow_columns(where=lambda m, u: u <= 0.9).controller(osilp.Greedy())
     assert controller.step(place=0.5, width=0.1).x == 1.0
     with pytest.raises(DataError) as caught:
         controller.step(place=0.2501, width=1e-4)

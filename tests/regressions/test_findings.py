@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import warnings
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from pyomo.common.log import LoggingIntercept
 from pyomo.contrib.pyros import (
     AxisAlignedEllipsoidalSet,
     BoxSet,
@@ -19,6 +21,8 @@ from pyomo.dae import ContinuousSet, Integral
 
 import osilp_pyomo as osilp
 from osilp_pyomo import errors
+from osilp_pyomo.demo import demo_model
+from osilp_pyomo.errors import DeclarationError, OptionError
 
 
 def base():
@@ -370,3 +374,33 @@ def test_a_closed_bracket_is_optimal_at_the_limit():
         closed = abs(result.objective - result.bound) <= 1e-9 * (1 + abs(result.objective))
         assert result.status == "optimal" or not closed or result.audit.violation > 0
     assert any(result.status == "optimal" for result in ended)
+
+
+# -- the first hour ---------------------------------------------------------------------------------------
+
+
+def test_a_param_over_the_index_is_answered_by_naming_profile():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var()
+    m.p = pyo.Param(m.u, initialize=lambda m, u: u)
+    with LoggingIntercept(io.StringIO(), "pyomo"), pytest.raises(DeclarationError) as error:
+        m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= m.p[u])
+    assert str(error.value) == (
+        "SemiInfiniteConstraint 'c': the Param 'p' is indexed by the continuous index, of which it holds a few members "
+        "only; give a function of the index as osilp.Profile(over=..., points=..., initialize=...), and write it as "
+        "m.profile(u)."
+    )
+
+
+def test_numbers_of_points_and_functions_and_names_of_stages():
+    m = demo_model(arrivals=20)
+    one = osilp.compile_online(m, stages="T", grid=50, basis=10)
+    two = osilp.compile_online(m, stages=m.T, grid=osilp.Midpoint(50), basis=osilp.Hat(10))
+    assert one.fingerprint == two.fingerprint
+    assert osilp.solve(m, "projected", grid=50, basis=10, load=False).objective == pytest.approx(
+        osilp.solve(m, "projected", grid=osilp.Midpoint(50), basis=osilp.Hat(10), load=False).objective
+    )
+    with pytest.raises(OptionError) as error:
+        osilp.compile_online(m, stages="S")
+    assert str(error.value) == "compile_online: stages='S': the model has no Set of this name."

@@ -221,6 +221,13 @@ def test_a_lost_run_is_noticed(tmp_path):
     with pytest.raises(SavedStateError) as refused:
         osilp.load_study(folder)
     assert str(refused.value) == (
+        f"'{folder / 'runs.csv'}' is cut or was changed since it was saved; run the study again, or remove 'tables.json' "
+        "to read it as it is."
+    )
+    (folder / "tables.json").unlink()
+    with pytest.raises(SavedStateError) as refused:
+        osilp.load_study(folder)
+    assert str(refused.value) == (
         f"'{folder}' is damaged: trial 1 of 10 arrivals has 1 runs where there should be 2. Remove its rows from the table "
         "of runs, and it is run again."
     )

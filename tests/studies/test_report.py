@@ -56,7 +56,7 @@ def test_the_page_is_whole_and_needs_nothing_else(study, tmp_path):
         assert measure.title in told
         assert measure.definition in told
     for part in ("Seed 0", "pyomo ", "highspy ", "R*_T (exact over the continuum)", "MirrorDescent(potential='euclidean'",
-                 "Program ", "no point of the grid that is within its limit is ever taken beyond it"):  # fmt: skip
+                 "Program ", "no point of the index that is within its limit is ever taken beyond it"):  # fmt: skip
         assert part in told
 
 

@@ -31,8 +31,10 @@ from study_inputs import (
 )
 
 import osilp_pyomo as osilp
+from osilp_pyomo._files import write_at_once
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, ExecutorError, OptionError, SavedStateError
+from osilp_pyomo.studies import files
 from osilp_pyomo.studies.files import read_tables, write_tables, write_trial
 from osilp_pyomo.studies.measures import Measure, summarize
 from osilp_pyomo.studies.plan import make_plan
@@ -490,7 +492,8 @@ def test_another_study_in_the_folder_is_refused(tmp_path):
     )
 
 
-def test_tables_cut_short_between_two_writes_lose_and_repeat_nothing(tmp_path):
+@pytest.mark.parametrize("stops_at", ["rows.csv", "offline.csv", "runs.csv"])
+def test_tables_cut_short_between_two_writes_lose_and_repeat_nothing(tmp_path, monkeypatch, stops_at):
     study = osilp.compare(packing_program(20), POLICIES, order="iid", trials=3)
     tables = {name: getattr(study, name) for name in FRAMES}
 
@@ -501,10 +504,16 @@ def test_tables_cut_short_between_two_writes_lose_and_repeat_nothing(tmp_path):
     for trial in (1, 2):
         records = {name: frame.to_dict("records") for name, frame in of_trials([trial]).items()}
         write_trial(tmp_path, Job(20, 0, trial), records)
-    # All tables but that of the runs are new, as if the machine had stopped just then.
-    for name, frame in tables.items():
-        if name != "runs":
-            frame.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    def stopping(path, write):
+        """The machine stops when one of the tables is to be written; those before it are new."""
+        if path.name == stops_at:
+            raise KeyboardInterrupt
+        write_at_once(path, write)
+
+    monkeypatch.setattr(files, "write_at_once", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        write_tables(tmp_path, tables, "csv")
     found = read_tables(tmp_path)
     for name, frame in tables.items():
         pd.testing.assert_frame_equal(found[name], frame, check_exact=True)
@@ -516,6 +525,7 @@ def test_fewer_trials_run_nothing_more(tmp_path):
     for path in (tmp_path / "study").glob("*.csv"):
         frame = pd.read_csv(path)
         frame[frame["trial"] != 1].to_csv(path, index=False)
+    (tmp_path / "study" / "tables.json").unlink()
     calls = len(log.calls())
     cut = osilp.compare(program, POLICIES, sampler=log, trials=1, horizons=[60], seed=5, path=tmp_path / "study")
     assert len(log.calls()) == calls + 1

@@ -29,7 +29,7 @@ from osilp_pyomo.lp.wide import WideAnswer, solve_wide
 from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_from_values, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
-from osilp_pyomo.offline.methods import Point, Solved
+from osilp_pyomo.offline.methods import Point, Solved, as_proved
 from osilp_pyomo.offline.results import FEASIBLE, Result
 from osilp_pyomo.online.chunks.blocks import BlockMaker, FileBlock
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
@@ -177,7 +177,8 @@ def _without_answer(program: ProgramData, answer: WideAnswer, seconds: float) ->
     solved = Solved(
         answer.status, np.nan, np.nan, rows=program.evaluator.resources[PROJECTED].size, conflict=Conflict(why_none=why)
     )
-    return make_result(stage_subject(program.template), "projected", solved, seconds)
+    subject = stage_subject(program.template)
+    return make_result(subject, "projected", as_proved(solved), seconds)
 
 
 # -- the last sweep --------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
-from osilp_pyomo.offline.methods import Point, Solved
+from osilp_pyomo.offline.methods import Point, Solved, as_proved
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.search.scan import peaks_of, scan_points
@@ -243,7 +243,7 @@ def _solved(
     broken = max(scaled, float(shares.max(initial=0.0)), audit.ordinary_violation)
     if broken > _INACCURATE and abs(found.bound) > _UNBOUNDED * problem.size:
         why = "what conflicts is not looked for among convex stages"
-        return Solved("infeasible", np.nan, np.nan, conflict=Conflict(why_none=why))
+        return as_proved(Solved("infeasible", np.nan, np.nan, conflict=Conflict(why_none=why)))
     point = Point(
         x.ravel(),
         audit,

@@ -17,7 +17,7 @@ from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, as_affine
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
-from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate
+from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, Multiplied, StageFamily, StageTemplate
 
 
 class DecisionNames(Sequence[str]):
@@ -88,7 +88,7 @@ def _family(
             group = term.group(arrivals, np.zeros(len(arrivals), dtype=np.int64))
             formula = None if group.formula is None else group.formula.weighted()
             slots = (*group.slots, -counts)
-            moved.append(replace(group, kernel=_Weighted(group.kernel), slots=slots, formula=formula))
+            moved.append(replace(group, kernel=Multiplied(group.kernel), slots=slots, formula=formula))
     limits = [None if side is None else (*side, *moved) for side in (family.limits.lower, family.limits.upper)]
     rows = TracedRows(_merged(groups), *limits)
     return as_affine(Family(family.name, with_switch_points(family.domain, rows), rows, names))
@@ -118,16 +118,6 @@ def _merged(groups: list[TermGroup]) -> list[TermGroup]:
         formula = Formula.sum_of(known) if len(known) == len(same) else None
         result.append(TermGroup(kernel, slots, same[0].columns, parameters, same[0].variables, switches, formula))
     return result
-
-
-class _Weighted:
-    """A kernel times the numbers in a further slot."""
-
-    def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
-
-    def __call__(self, slots: Sequence[Any], coordinates: Sequence[Any]) -> Any:
-        return slots[-1] * self.kernel(slots[:-1], coordinates)
 
 
 class _Part:

@@ -14,6 +14,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import HAS_NUMBA, jit
+from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_into, fits_one, share_ahead
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
@@ -23,13 +24,8 @@ NO_GUARD, OWN_GUARD, OTHER_GUARD = 0, 1, 2
 PRICED, TIE, GUARDED, NULL = 0, 1, 2, 3
 # |f - w'g| below this share of its terms is a tie.
 TIE_SHARE = 1e-9
-# A remaining budget may be overrun by this share of the whole one, what rounding leaves, and a use that is smaller
-# counts for nothing: kernels reach everywhere, and a point without budget would block arrivals far away from it.
-BUDGET_ROUNDING = 1e-12
-# Rows that are overrun by a million times as much were overrun on purpose, and no longer count.
-OVERRUN = 1e6
-# A row with less than this many roundings left counts as used up: what fits into less would be decided by rounding.
-USED_UP = 1000.0
+# Running numbers beyond this are taken for infinite.
+LARGEST = 1e300
 
 # Places in the array of a policy's running numbers.
 SEEN, REWARDS, DISTANCES, LEVEL, PLACE = 0, 1, 2, 3, 4
@@ -72,12 +68,14 @@ def _add_loop(target: FloatArray, share: float, a: FloatArray) -> None:
         target[k] += share * a[k]
 
 
-def _room_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> float:
-    """Which share of a use that does not fit does; rows that are overrun already do not count."""
+def _room_loop(remaining: FloatArray, margins: FloatArray, ahead: float, used: FloatArray) -> float:
+    """Which share of a use that does not fit does."""
     room = 1.0
     for k in range(used.shape[0]):
-        if used[k] > slack[k] and remaining[k] >= -OVERRUN * slack[k] and used[k] > remaining[k] + slack[k]:
-            room = min(room, remaining[k] / used[k] if remaining[k] > USED_UP * slack[k] else 0.0)
+        reserve = ahead * margins[RESERVE, k]
+        if not fits_one(used[k], remaining[k], margins[SLACK, k], reserve, margins[TAIL, k]):
+            left = remaining[k] - reserve
+            room = min(room, left / used[k] if left > USED_UP * margins[SLACK, k] else 0.0)
     return room
 
 
@@ -90,9 +88,9 @@ def _capped_loop(remaining: FloatArray, share: float, used: FloatArray) -> float
     return part
 
 
-def _fits_loop(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
+def _fits_loop(remaining: FloatArray, margins: FloatArray, ahead: float, used: FloatArray) -> bool:
     for k in range(used.shape[0]):
-        if used[k] > slack[k] and remaining[k] >= -OVERRUN * slack[k] and used[k] > remaining[k] + slack[k]:
+        if not fits_one(used[k], remaining[k], margins[SLACK, k], ahead * margins[RESERVE, k], margins[TAIL, k]):
             return False
     return True
 
@@ -120,9 +118,11 @@ def _add_numpy(target: FloatArray, share: float, a: FloatArray) -> None:
     target += share * a
 
 
-def _room_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> float:
-    over = (used > slack) & (remaining >= -OVERRUN * slack) & (used > remaining + slack)
-    left = np.where(remaining > USED_UP * slack, remaining, 0.0)[over]
+def _room_numpy(remaining: FloatArray, margins: FloatArray, ahead: float, used: FloatArray) -> float:
+    reserve = ahead * margins[RESERVE]
+    over = ~fits_into(used, remaining, margins[SLACK], reserve, margins[TAIL])
+    left = remaining - reserve
+    left = np.where(left > USED_UP * margins[SLACK], left, 0.0)[over]
     return float((left / used[over]).min(initial=1.0))
 
 
@@ -131,8 +131,8 @@ def _capped_numpy(remaining: FloatArray, share: float, used: FloatArray) -> floa
     return float((np.maximum(share * remaining[over], 0.0) / used[over]).min(initial=1.0))
 
 
-def _fits_numpy(remaining: FloatArray, slack: FloatArray, used: FloatArray) -> bool:
-    return not np.any((used > slack) & (remaining >= -OVERRUN * slack) & (used > remaining + slack))
+def _fits_numpy(remaining: FloatArray, margins: FloatArray, ahead: float, used: FloatArray) -> bool:
+    return bool(np.all(fits_into(used, remaining, margins[SLACK], ahead * margins[RESERVE], margins[TAIL])))
 
 
 def _step_numpy(dual: FloatArray, share: float, target: FloatArray, used: FloatArray, floor: FloatArray) -> None:
@@ -206,12 +206,18 @@ def total_usage(usage: FloatArray, fixed: FloatArray, x: FloatArray, used: Float
 
 
 @jit
-def fit_one(integer: FloatArray, remaining: FloatArray, slack: FloatArray, used: FloatArray, x: FloatArray) -> int:
+def fit_one(
+    integer: FloatArray, remaining: FloatArray, margins: FloatArray, ahead: float, used: FloatArray, x: FloatArray
+) -> int:
     """Cut the decision of one variable down to what remains: the best that fits, for its value is linear."""
-    share = room(remaining, slack, used)
+    share = room(remaining, margins, ahead, used)
     x[0] = share * x[0]
     if integer[0] != 0.0:
+        wanted = x[0] / share if share > 0.0 else 0.0
         x[0] = np.floor(x[0] + 1e-9) if x[0] > 0.0 else np.ceil(x[0] - 1e-9)
+        # What is a whole number but for rounding may be one too many.
+        if x[0] != 0.0 and not fits(remaining, margins, ahead, used * (x[0] / wanted)):
+            x[0] -= 1.0 if x[0] > 0.0 else -1.0
     return NULL if x[0] == 0.0 else GUARDED
 
 
@@ -223,7 +229,8 @@ def fit_options(
     upper: FloatArray,
     dual: FloatArray,
     remaining: FloatArray,
-    slack: FloatArray,
+    margins: FloatArray,
+    ahead: float,
     x: FloatArray,
 ) -> int:
     """Take the best of the whole options that fit into what remains of ``rows``."""
@@ -231,7 +238,7 @@ def fit_options(
     for j in range(x.shape[0]):
         x[j] = 0.0
         value = (rewards[j] - inner(usage[j], dual)) * upper[j]
-        if value > best_value and fits(remaining, slack, rows[j] * upper[j]):
+        if value > best_value and fits(remaining, margins, ahead, rows[j] * upper[j]):
             best, best_value = j, value
     if best < 0:
         return NULL
@@ -384,8 +391,8 @@ def run(
     forced: FloatArray,
     guard: int,
     others: FloatArray,
-    slack: FloatArray,
-    other_slack: FloatArray,
+    margins: FloatArray,
+    other_margins: FloatArray,
     remaining: FloatArray,
     other_remaining: FloatArray,
     dual: FloatArray,
@@ -437,23 +444,24 @@ def run(
         if accelerating(settings, numbers):
             choose(rewards[t], usage[t], lower[t], upper[t], options, learner, tied, other)
             total_usage(usage[t], idle, other, learner_used)
+        ahead = share_ahead(horizon, first + t)
         if forced.shape[0] > 0:
             x[:] = forced[t]
         elif guard == OWN_GUARD:
-            if not fits(remaining, slack, used):
+            if not fits(remaining, margins, ahead, used):
                 if options:
-                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, remaining, slack, x)
+                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, remaining, margins, ahead, x)
                 else:
-                    reason = fit_one(integer, remaining, slack, used, x)
+                    reason = fit_one(integer, remaining, margins, ahead, used, x)
         elif guard == OTHER_GUARD:
             total_usage(others[t], other_nothing, x, other_used)
-            if not fits(other_remaining, other_slack, other_used):
+            if not fits(other_remaining, other_margins, ahead, other_used):
                 if options:
                     reason = fit_options(
-                        rewards[t], usage[t], others[t], upper[t], dual, other_remaining, other_slack, x
+                        rewards[t], usage[t], others[t], upper[t], dual, other_remaining, other_margins, ahead, x
                     )
                 else:
-                    reason = fit_one(integer, other_remaining, other_slack, other_used, x)
+                    reason = fit_one(integer, other_remaining, other_margins, ahead, other_used, x)
         learn(settings, horizon, budget, target, floor, used, learner_used, dual, learner, centre, average, numbers)
         total_usage(usage[t], idle, x, used)
         add(remaining, -1.0, used)

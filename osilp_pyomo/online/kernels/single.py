@@ -10,6 +10,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import jit
+from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_one, share_ahead
 from osilp_pyomo.online.kernels.linear import (
     ANYTIME,
     DISTANCES,
@@ -17,9 +18,9 @@ from osilp_pyomo.online.kernels.linear import (
     FIXED,
     GUARDED,
     KIND,
+    LARGEST,
     NO_GUARD,
     NULL,
-    OVERRUN,
     OWN_GUARD,
     PRICED,
     REFINE_STEP,
@@ -31,7 +32,6 @@ from osilp_pyomo.online.kernels.linear import (
     TIE,
     TIE_SHARE,
     TWO_STAGE,
-    USED_UP,
     accelerating,
     begin,
     learn,
@@ -41,13 +41,17 @@ from osilp_pyomo.online.kernels.linear import (
 
 
 @jit
-def share_that_fits(rows: FloatArray, t: int, x: float, remaining: FloatArray, slack: FloatArray) -> float:
+def share_that_fits(
+    rows: FloatArray, t: int, x: float, remaining: FloatArray, margins: FloatArray, ahead: float
+) -> float:
     """Which share of the decision x of arrival t fits; 1 where all of it does."""
     share = 1.0
     for k in range(remaining.shape[0]):
         use = x * rows[t, 0, k]
-        if use > slack[k] and remaining[k] >= -OVERRUN * slack[k] and use > remaining[k] + slack[k]:
-            share = min(share, remaining[k] / use if remaining[k] > USED_UP * slack[k] else 0.0)
+        reserve = ahead * margins[RESERVE, k]
+        if not fits_one(use, remaining[k], margins[SLACK, k], reserve, margins[TAIL, k]):
+            left = remaining[k] - reserve
+            share = min(share, left / use if left > USED_UP * margins[SLACK, k] else 0.0)
     return share
 
 
@@ -79,8 +83,8 @@ def run_single(
     whole: bool,
     guard: int,
     others: FloatArray,
-    slack: FloatArray,
-    other_slack: FloatArray,
+    margins: FloatArray,
+    other_margins: FloatArray,
     remaining: FloatArray,
     other_remaining: FloatArray,
     dual: FloatArray,
@@ -92,13 +96,16 @@ def run_single(
     taken: FloatArray,
     reasons: FloatArray,
 ) -> int:
-    """Decide arrivals one after the other; arguments as in :func:`kernels.run`."""
+    """Decide arrivals one after the other; arguments as in :func:`kernels.run`.
+
+    Returns the number of an arrival after which a running number is not finite, or -1.
+    """
     size = dual.shape[0]
     kind, remaining_target = settings[KIND], settings[REMAINING_TARGET] != 0.0
     for t in range(rewards.shape[0]):
         r, low, high = rewards[t, 0], lower[t, 0], upper[t, 0]
         reach = high - low if high > low else 1.0
-        square = 0.0
+        square, check = 0.0, 0.0
         for k in range(size):
             difference = reach * usage[t, 0, k] - budget[k]
             square += difference * difference
@@ -110,14 +117,22 @@ def run_single(
         x, reason = wanted_at(usage, t, r, low, high, dual)
         y = x
         if guard != NO_GUARD and x != 0.0:
+            ahead = share_ahead(horizon, first + t)
             if guard == OWN_GUARD:
-                share = share_that_fits(usage, t, x, remaining, slack)
+                share = share_that_fits(usage, t, x, remaining, margins, ahead)
             else:
-                share = share_that_fits(others, t, x, other_remaining, other_slack)
+                share = share_that_fits(others, t, x, other_remaining, other_margins, ahead)
             if share < 1.0:
                 y = share * x
                 if whole:
                     y = np.floor(y + 1e-9) if y > 0.0 else np.ceil(y - 1e-9)
+                    # What is a whole number but for rounding may be one too many.
+                    if guard == OWN_GUARD:
+                        share = share_that_fits(usage, t, y, remaining, margins, ahead)
+                    else:
+                        share = share_that_fits(others, t, y, other_remaining, other_margins, ahead)
+                    if y != 0.0 and share < 1.0:
+                        y -= 1.0 if y > 0.0 else -1.0
                 reason = NULL if y == 0.0 else GUARDED
         if kind == TWO_STAGE and accelerating(settings, numbers):
             # A few arrivals of many, so what they allocate does not matter.
@@ -150,7 +165,13 @@ def run_single(
             if others.shape[0] > 0:
                 for k in range(other_remaining.shape[0]):
                     other_remaining[k] -= y * others[t, 0, k]
+                    check += abs(other_remaining[k])
         wanted[t, 0] = x
         taken[t, 0] = y
         reasons[t] = reason
+        check += numbers[REWARDS] + numbers[DISTANCES]
+        for k in range(size):
+            check += abs(dual[k]) + abs(remaining[k])
+        if not check < LARGEST:
+            return t
     return -1

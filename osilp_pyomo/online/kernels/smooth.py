@@ -14,6 +14,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import just_in_time
+from osilp_pyomo.online.kernels.fitting import SLACK, share_ahead
 from osilp_pyomo.online.kernels.linear import (
     GUARDED,
     NO_GUARD,
@@ -122,8 +123,8 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
         forced: FloatArray,
         guard: int,
         others: FloatArray,
-        slack: FloatArray,
-        other_slack: FloatArray,
+        margins: FloatArray,
+        other_margins: FloatArray,
         remaining: FloatArray,
         other_remaining: FloatArray,
         dual: FloatArray,
@@ -176,21 +177,30 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
                 x = forced[t, 0]
             elif guard != NO_GUARD:
                 own = guard == OWN_GUARD
+                ahead = share_ahead(horizon, first + t)
                 if not own:
                     total_usage(others[t], other_nothing, h, other_used)
-                if not (fits(remaining, slack, used) if own else fits(other_remaining, other_slack, other_used)):
+                if not (
+                    fits(remaining, margins, ahead, used)
+                    if own
+                    else fits(other_remaining, other_margins, ahead, other_used)
+                ):
                     # Use is convex and nothing is used at 0: what fits is an interval from 0.
                     inside, outside = 0.0, x
-                    room_left = room(remaining, slack, used) if own else room(other_remaining, other_slack, other_used)
+                    room_left = (
+                        room(remaining, margins, ahead, used)
+                        if own
+                        else room(other_remaining, other_margins, ahead, other_used)
+                    )
                     for _ in range(60 if room_left > 0.0 else 0):
                         middle = 0.5 * (inside + outside)
                         values(data, middle, h)
                         if own:
                             total_usage(usage[t], idle, h, learner_used)
-                            good = fits(remaining - slack, slack, learner_used)
+                            good = fits(remaining - margins[SLACK], margins, ahead, learner_used)
                         else:
                             total_usage(others[t], other_nothing, h, other_used)
-                            good = fits(other_remaining - other_slack, other_slack, other_used)
+                            good = fits(other_remaining - other_margins[SLACK], other_margins, ahead, other_used)
                         if good:
                             inside = middle
                         else:

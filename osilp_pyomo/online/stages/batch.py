@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Batch:
 
     ``rewards`` (B, K) and ``use`` (B, K, R) are the coefficients of the functions; ``earned`` (B,) and ``fixed`` (B or
     0, R) what does not depend on the decision. Where only projections are known, ``use`` has no pointwise entry.
+    ``projection`` tells what they were projected by, if that is known; ``gaps`` of which rows nothing is known between
+    the points of a guard, and why.
     """
 
     arrivals: Arrivals
@@ -34,6 +36,8 @@ class Batch:
     upper: FloatArray
     own: FloatArray
     own_fixed: FloatArray
+    projection: str = ""
+    gaps: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -47,7 +51,7 @@ class Batch:
         return Batch(
             self.arrivals.part(at), self.rewards[at], self.earned[at],
             {view: use[at] for view, use in self.use.items()}, {view: cut(use) for view, use in self.fixed.items()},
-            self.lower[at], self.upper[at], self.own[at], self.own_fixed[at],
+            self.lower[at], self.upper[at], self.own[at], self.own_fixed[at], self.projection, self.gaps,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -20,9 +20,9 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import FamilyName, as_grid, by_family, place_bases, place_grids
-from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.index.grids import GridPoints, Points, tensor_points
+from osilp_pyomo.index.grids import GridPoints, Points
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView, concat_batches
+from osilp_pyomo.online.stages.points import all_points, ends_and_knots
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily, StageTemplate, Term
 
 # Numbers in one block of arrivals x functions x points: 8 MB, so that a block is made and multiplied in the cache
@@ -77,7 +77,7 @@ class Evaluator:
         self.functionals = tuple(functionals)
         self._extra = tuple(extra)
         # The points of the test functions first: those of the grid, or others for Diracs.
-        self.points = tuple(map(_all_points, functionals, grids, extra))
+        self.points = tuple(map(all_points, functionals, grids, extra))
         # Diracs are values at points, not averages over the index.
         self.masses = tuple(
             1.0 if phi.atomic else float(grid.weights.sum()) for phi, grid in zip(functionals, grids, strict=True)
@@ -94,7 +94,8 @@ class Evaluator:
             for view in VIEWS
         }
         single = len(self.groups) == 1 and self.groups[0].sign > 0 and self.groups[0].family is not None
-        self._simple = single and not template.rows
+        #: Whether there is a single resource group, of one semi-infinite row.
+        self.simple = single and not template.rows
         terms = [term for family in template.families for term in family.terms]
         terms += [term for row in template.rows for term in row.terms]
         self.has_fixed = any(term.function == CONSTANT for term in terms)
@@ -107,10 +108,10 @@ class Evaluator:
         grids = place_grids(names, domains, grid)
         functionals = place_bases(names, grids, basis)
         extra = [
-            np.empty((0, domain.dimension))
+            np.empty((0, family.domain.dimension))
             if each is not None and isinstance(as_grid(each), Points)
-            else _ends(domain, placed.points)
-            for each, domain, placed in zip(by_family(grid, names, "grid"), domains, grids, strict=True)
+            else ends_and_knots(family, placed.points)
+            for each, family, placed in zip(by_family(grid, names, "grid"), template.families, grids, strict=True)
         ]
         return cls(template, grids, functionals, extra)
 
@@ -260,7 +261,7 @@ class Evaluator:
     def _single_kernel(self) -> Term | None:
         """The one formula of the commonest programs: one linear decision in a fixed box, one row; else None."""
         template = self.template
-        plain = self._simple and not self.has_fixed and template.linear and not template.own_rows
+        plain = self.simple and not self.has_fixed and template.linear and not template.own_rows
         plain = plain and isinstance(self._phi[0], np.ndarray)
         if not plain or len(template.decisions) > 1 or self._same_bounds is None or len(template.families[0].terms) > 1:
             return None
@@ -319,7 +320,7 @@ class Evaluator:
             template.on_points(family, arrivals, points)
             for family, points in zip(template.families, self.points, strict=True)
         ]
-        if self._simple and not self.has_fixed:
+        if self.simple and not self.has_fixed:
             values = uses[0][0]
             projected = (values.reshape(count * functions, -1) @ self._phi[0]).reshape(count, functions, -1)
             use, fixed = {PROJECTED: projected, POINTWISE: values}, self._nothing
@@ -508,18 +509,6 @@ class Evaluator:
         return total
 
 
-def _all_points(functionals: Functionals, grid: GridPoints, extra: FloatArray) -> FloatArray:
-    """Points of the test functions, then those of the grid and the extra ones that are not among them."""
-    parts = [functionals.points]
-    if functionals.points is not grid.points:
-        known = {tuple(point) for point in functionals.points.tolist()}
-        extra = np.concatenate([grid.points, extra])
-        extra = extra[[tuple(point) not in known for point in extra.tolist()]]
-    if len(extra):
-        parts.append(extra)
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-
 def _padded(matrix: Any, points: int, mass: float) -> Any:
     """Phi with weights that sum to 1, and rows of zeros for points that only guards look at."""
     dense = matrix.shape[1] * points <= _DENSE
@@ -532,13 +521,3 @@ def _padded(matrix: Any, points: int, mass: float) -> Any:
     padded = (matrix / mass).tocsr()
     padded.resize((points, matrix.shape[1]))
     return padded
-
-
-def _ends(domain: Domain, points: FloatArray) -> FloatArray:
-    """Corners of a box that a grid leaves out, for guards and reports to look at."""
-    if domain.dimension > 3:
-        return np.empty((0, domain.dimension))
-    corners = tensor_points([np.array([low, high]) for low, high in zip(domain.lower, domain.upper, strict=True)])
-    corners = corners[domain.contains(corners)]
-    known = {tuple(point) for point in points.tolist()}
-    return corners[[tuple(corner) not in known for corner in corners.tolist()]].reshape(-1, domain.dimension)

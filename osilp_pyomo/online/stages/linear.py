@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.row_generation import add_violated, largest
 from osilp_pyomo.lp.scaling import scaling_for
-from osilp_pyomo.online.kernels.linear import OVERRUN, TIE_SHARE, USED_UP
+from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, USED_UP, fits_into
+from osilp_pyomo.online.kernels.linear import TIE_SHARE
 from osilp_pyomo.online.stages.batch import Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import StageTemplate
@@ -32,7 +33,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """Guarded resources of one stage: use must stay below ``left``; rows that are overrun already do not count.
+    """Guarded resources of one stage: use must stay below ``left``.
 
     ``usage`` (K, N) holds the coefficients of the functions, ``fixed`` (N,) what no decision changes; ``used`` maps a
     decision to its whole use.
@@ -41,27 +42,35 @@ class Room:
     usage: FloatArray
     fixed: FloatArray
     left: FloatArray
-    slack: FloatArray
+    margins: FloatArray
     used: Callable[[FloatArray], FloatArray]
 
     def excess(self, x: FloatArray) -> FloatArray:
-        """By how much a decision overruns each row that counts."""
+        """By how much a decision overruns each row; negative where it does not."""
         use = self.used(x)
-        counts = (self.left >= -OVERRUN * self.slack) & (use > self.slack)
-        return np.where(counts, use - self.left - self.slack, -1.0)
+        over = use - self.left + self.margins[RESERVE]
+        return np.where(fits_into(use, self.left, *self.margins), -1.0, over)
 
     @property
     def spare(self) -> FloatArray:
         """What is left for the decision; nothing where only rounding is left."""
-        return np.where(self.left > USED_UP * self.slack, self.left, 0.0) - self.fixed
+        return np.where(self._used_up, 0.0, self.left - self.margins[RESERVE]) - self.fixed
+
+    @property
+    def _used_up(self) -> BoolArray:
+        return np.asarray(self.left - self.margins[RESERVE] <= USED_UP * self.margins[SLACK])
 
     def used_up(self, x: FloatArray) -> bool:
         """Whether a row that a decision overruns has nothing left worth dividing."""
-        return bool(np.any((self.excess(x) > 0) & (self.left <= USED_UP * self.slack)))
+        return bool(np.any((self.excess(x) > 0) & self._used_up))
 
     def fits(self, x: FloatArray) -> bool:
         """Whether a decision fits."""
         return not np.any(self.excess(x) > 0)
+
+    def narrowed(self) -> Room:
+        """The same with a little less left, so that what is found by halving fits for certain."""
+        return replace(self, left=self.left - self.margins[SLACK])
 
 
 # Prices of terms that mix index and decision: for each family its number, points, and the price that sits on them.
@@ -110,7 +119,7 @@ class StageSolver(ABC):
         if not room.fits(null) or room.used_up(wanted):
             return null
         low, high = 0.0, 1.0
-        room = replace(room, left=room.left - room.slack)
+        room = room.narrowed()
         for _ in range(60):
             middle = 0.5 * (low + high)
             if room.fits(null + middle * (wanted - null)):

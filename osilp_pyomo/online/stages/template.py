@@ -460,16 +460,23 @@ def _constant(terms: Sequence[Term] | None) -> float | None:
 
 @dataclass(frozen=True)
 class Multiplied:
-    """A kernel times a number."""
+    """A kernel times the number in one further slot, the last one, as :meth:`Formula.weighted` is of a formula."""
 
     kernel: Kernel
-    factor: float
 
     def __call__(self, slots: Sequence[Any], coordinates: Sequence[FloatArray]) -> Any:
-        return self.factor * self.kernel(slots, coordinates)
+        return slots[-1] * self.kernel(slots[:-1], coordinates)
 
 
 def _scaled(groups: tuple[TermGroup, ...] | None, share: float) -> tuple[TermGroup, ...] | None:
     if groups is None:
         return None
-    return tuple(replace(group, kernel=Multiplied(group.kernel, share)) for group in groups)
+    return tuple(
+        replace(
+            group,
+            kernel=Multiplied(group.kernel),
+            slots=(*group.slots, np.full(len(group.columns), share)),
+            formula=None if group.formula is None else group.formula.weighted(),
+        )
+        for group in groups
+    )

@@ -1,0 +1,55 @@
+"""What fits into what is left of a budget: the one definition, for all loops and stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._jit import jit
+
+# Places in the array of a budget's margins: what is left may fall below zero by the slack; a reserve, which shrinks
+# with the arrivals ahead, is kept for uses that are no larger than the tail.
+SLACK, RESERVE, TAIL = 0, 1, 2
+# The slack as a share of the budget: what rounding leaves.
+BUDGET_ROUNDING = 1e-12
+# The reserve before the first arrival as a share of the budget, and the shortest horizon that needs one.
+BUDGET_RESERVE, LONG = 1e-3, 100
+# Uses below this share of the slack count for nothing: thousand million of them are less than one slack.
+NEGLIGIBLE = 1e-9
+# A row with less than this many slacks left counts as used up: what fits into less would be decided by rounding.
+USED_UP = 1000.0
+
+
+def make_margins(total: FloatArray, size: FloatArray, horizon: int) -> FloatArray:
+    """Margins (3, R) of budgets, measured by the size of the row that they belong to.
+
+    Kernels reach everywhere. If a point could be used up to its last bit, whatever uses a billionth of it would be
+    refused from then on, however far away it is. So a little is kept for such tails: as much as all arrivals ahead can
+    take together, if each takes no more than the tail, a thousandth of its share of the budget. Nothing of it is left
+    unused at the end.
+    """
+    slack = BUDGET_ROUNDING * np.maximum(np.abs(total), size)
+    reserve = (BUDGET_RESERVE if horizon >= LONG else 0.0) * np.maximum(total, 0.0)
+    return np.stack([slack, reserve, np.maximum(slack, reserve) / horizon])
+
+
+def fits_into(use: Any, left: Any, slack: Any, reserve: Any, tail: Any) -> Any:
+    """Whether a use of resources fits into what is left of them; numbers or arrays.
+
+    What leaves the reserve does, and what is no larger than the tail, or uses exactly what is left, as the last of
+    whole units does. Into a resource that was overrun before, by a smaller budget or by what was really done, nothing
+    fits that uses more of it; and what is no number fits nowhere.
+    """
+    within = (use <= left + slack) & ((use <= tail) | (use >= left - slack))
+    return (use <= NEGLIGIBLE * slack) | (use <= left - reserve + slack) | within
+
+
+fits_one = jit(fits_into)
+
+
+@jit
+def share_ahead(horizon: float, met: int) -> float:
+    """Which share of all arrivals comes after the next one."""
+    return max(horizon - met - 1.0, 0.0) / horizon

@@ -1,0 +1,91 @@
+"""The state of a controller: what changes while arrivals come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import DataError
+from osilp_pyomo.online.history import History
+from osilp_pyomo.online.kernels.linear import LARGEST
+from osilp_pyomo.online.policies import Setting, State
+from osilp_pyomo.online.stages.batch import PerView
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What follows from budget and horizon, until one of them changes."""
+
+    setting: Setting
+    settings: FloatArray
+    margins: PerView
+
+
+@dataclass
+class Live:
+    """What changes while arrivals come.
+
+    ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
+    between the points of a guard, and why.
+    """
+
+    t: int
+    horizon: int
+    state: State
+    total: PerView
+    left: dict[str, FloatArray]
+    earned: float
+    history: History | None
+    fractions: FloatArray | None
+    rules: Rules | None = None
+    pack: FloatArray | None = None
+    gaps: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> Live:
+        """A copy whose arrays can be changed; the history is shared, and must not be."""
+        state = {name: np.array(value) for name, value in self.state.items()}
+        left = {view: each.copy() for view, each in self.left.items()}
+        return Live(
+            self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
+            gaps=self.gaps,
+        )  # fmt: skip
+
+    def packed(self) -> Live:
+        """A copy whose arrays, all plain ones, lie in one, so that another can follow it by a single move."""
+        arrays = [*self.left.values(), *self.state.values()]
+        pack = np.concatenate(arrays)
+        parts = iter(np.split(pack, np.cumsum([len(each) for each in arrays])[:-1]))
+        left = {view: next(parts) for view in self.left}
+        state = {name: next(parts) for name in self.state}
+        return Live(
+            self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules, pack,
+            self.gaps,
+        )  # fmt: skip
+
+    def follow(self, other: Live) -> bool:
+        """Become equal to another packed state of the same shape; False where it has another."""
+        if self.pack is None or other.pack is None or len(self.pack) != len(other.pack):
+            return False
+        self.pack[:] = other.pack
+        self.t, self.horizon, self.earned = other.t, other.horizon, other.earned
+        self.total, self.rules, self.gaps = other.total, other.rules, other.gaps
+        return True
+
+    @property
+    def finite(self) -> bool:
+        """Whether all running numbers are finite."""
+        arrays = [*self.left.values(), *(np.asarray(value) for value in self.state.values())]
+        numbers = [each for each in arrays if each.dtype.kind == "f"]
+        return abs(self.earned) < LARGEST and all(bool((np.abs(each) < LARGEST).all()) for each in numbers)
+
+
+def too_large(name: Any) -> DataError:
+    """What is said of arrivals after which a running number is infinite or none."""
+    which = "One of these arrivals" if name is None else f"The arrival {name!r}"
+    return DataError(
+        f"{which} has numbers so large that what is left or the price would no longer be finite; nothing was changed. "
+        "Look for a wrong unit, or for a missing value that was written as a number."
+    )

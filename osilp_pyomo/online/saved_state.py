@@ -1,0 +1,119 @@
+"""What a saved controller must be before one of its numbers is used.
+
+Kernels write without looking at bounds. So every name, shape, kind and range is compared with those of a fresh
+controller of the same program and policy, whoever wrote the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import SavedStateError
+from osilp_pyomo.online.history import HISTORY, History
+from osilp_pyomo.online.kernels.linear import LARGEST
+from osilp_pyomo.online.stages.evaluator import Evaluator
+
+# The largest whole number that a header may hold: what a float still counts.
+_MOST = 2**53
+_FRACTIONS = "fractions"
+
+
+def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse a header whose entries are not what ``save`` writes; ``choices`` are the words that entries may be."""
+    for name, least in (("t", 0), ("horizon", 1), ("seed", 0)):
+        value = header.get(name)
+        if type(value) is not int or not least <= value <= _MOST:
+            raise _wrong(path, f"'{name}' must be a whole number of at least {least} (got {value!r})")
+    for name, words in choices.items():
+        if header.get(name) not in words:
+            raise _wrong(path, f"'{name}' must be one of {', '.join(map(repr, words))} (got {header.get(name)!r})")
+    if header["beyond"] == "error" and header["t"] > header["horizon"]:
+        raise _wrong(path, f"{header['t']} arrivals were met of {header['horizon']}")
+    gaps = header.get("gaps", {})
+    if not isinstance(gaps, dict) or not all(isinstance(why, str) for why in gaps.values()):
+        raise _wrong(path, "'gaps' must say why rows are kept at points only")
+    earned = header.get("earned")
+    if isinstance(earned, bool) or not isinstance(earned, int | float) or not abs(earned) <= LARGEST:
+        raise _wrong(path, f"'earned' must be a finite number (got {earned!r})")
+    policy = header.get("policy")
+    if not isinstance(policy, dict) or not isinstance(policy.get("name"), str):
+        raise _wrong(path, f"'policy' must name a policy (got {policy!r})")
+    if not isinstance(policy.get("arguments"), dict | None):
+        raise _wrong(path, "the policy's arguments must be a mapping")
+
+
+def check_arrays(
+    path: Any, arrays: Mapping[str, Any], fresh: Mapping[str, Any], remembers: bool, free_state: bool
+) -> None:
+    """Refuse arrays that those of a fresh controller could not have become.
+
+    ``remembers`` says whether the policy has a history; with ``free_state`` it is the user's own, whose arrays may have
+    any shape.
+    """
+    expected = {name for name in fresh if not (free_state and name.startswith("state:"))}
+    more = {name for name in arrays if name not in expected}
+    if missing := sorted(expected - set(arrays)):
+        raise _wrong(path, f"'{missing[0]}' is missing")
+    allowed = {_FRACTIONS, *(f"history:{name}" for name in HISTORY)} if remembers else set()
+    for name in sorted(more):
+        if name not in allowed and not (free_state and name.startswith("state:")):
+            raise _wrong(path, f"'{name}' does not belong there")
+    for name in sorted(arrays):
+        array = arrays[name]
+        if name in expected and (array.shape != np.shape(fresh[name]) or array.dtype != np.asarray(fresh[name]).dtype):
+            raise _wrong(path, f"'{name}' must have the shape {np.shape(fresh[name])} (got {array.shape})")
+        if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array) <= LARGEST):
+            raise _wrong(path, f"'{name}' must hold finite numbers")
+    if not free_state and "state:numbers" in arrays and np.any(arrays["state:numbers"] < 0):
+        raise _wrong(path, "'state:numbers' must not be negative")
+
+
+def read_history(path: Any, met: int, arrays: Mapping[str, Any], fresh: History, evaluator: Evaluator) -> History:
+    """The history of a file, and its shares of ties looked at, where ``met`` arrivals are said to have been met."""
+    kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history:")}
+    size = _check_history(path, kept, fresh.shapes(evaluator))
+    history = History.from_arrays(kept, fresh.view)
+    if not history.consistent or history.met > met:
+        raise _wrong(path, "the history tells other arrivals than were met")
+    if _FRACTIONS in arrays:
+        _check_fractions(path, arrays[_FRACTIONS], size, len(evaluator.template.decisions))
+    return history
+
+
+def _check_history(path: Any, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Refuse a history whose arrays do not belong together; how many different arrivals it holds.
+
+    ``shapes`` are those of what a single arrival adds to it.
+    """
+    if set(arrays) - {"met", "counts", "key_lengths", "keys"} - set(shapes):
+        raise _wrong(path, "the history holds arrays that this program does not")
+    for name, kind in (("met", "i"), ("counts", "f"), ("key_lengths", "i"), ("keys", "u")):
+        if name not in arrays or arrays[name].dtype.kind != kind or arrays[name].ndim != int(name != "met"):
+            raise _wrong(path, f"the history's '{name}' is not what was saved")
+    size, counts, lengths = len(arrays["counts"]), arrays["counts"], arrays["key_lengths"]
+    together = len(lengths) == size and lengths.min(initial=1) >= 0 and int(lengths.sum()) == len(arrays["keys"])
+    counted = counts.min(initial=1.0) >= 1 and float(counts.sum()) == float(arrays["met"])
+    if not (together and counted and arrays["keys"].dtype == np.uint8):
+        raise _wrong(path, "the history's arrivals do not add up")
+    for name, (each, *shape) in shapes.items():
+        if size and name not in arrays:
+            raise _wrong(path, f"the history's '{name}' is missing")
+        wanted = (size * each, *shape)
+        if name in arrays and (arrays[name].shape != wanted or arrays[name].dtype != float):
+            raise _wrong(path, f"the history's '{name}' must have the shape {wanted} (got {arrays[name].shape})")
+    return size
+
+
+def _check_fractions(path: Any, fractions: FloatArray, size: int, decisions: int) -> None:
+    """Refuse shares of ties that are none."""
+    right = fractions.ndim == 2 and fractions.dtype == float and fractions.shape[1] == decisions
+    if not right or len(fractions) > size or not np.all(np.isnan(fractions) | ((fractions >= 0) & (fractions <= 1))):
+        raise _wrong(path, "'fractions' are not shares of the arrivals that were met")
+
+
+def _wrong(path: Any, why: str) -> SavedStateError:
+    return SavedStateError(f"'{path}' is no state that controller.save wrote for this program and policy: {why}.")

@@ -74,7 +74,11 @@ class LinearOracle:
 
 
 def local_maximum(
-    lift: Lift, function: Callable[[FloatArray], float], gradient: Callable[[FloatArray], FloatArray], start: FloatArray
+    lift: Lift,
+    function: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    iterations: int = 300,
 ) -> FloatArray:
     """Coordinates z of a local maximum of a smooth function of z, by SLSQP from a start.
 
@@ -107,7 +111,7 @@ def local_maximum(
         bounds=Bounds(lift.lower, lift.upper),
         constraints=constraints,
         method="SLSQP",
-        options={"ftol": 1e-15, "maxiter": 300},
+        options={"ftol": 1e-15, "maxiter": iterations},
     )
     reached: FloatArray = np.clip(found.x, lift.lower, lift.upper)
     return reached if np.all(np.isfinite(reached)) else start

@@ -22,7 +22,7 @@ class FormulaRegion(Region):
     slots: tuple[Any, ...]
 
     def enclose(self, axes: Sequence[Enclosure], opening: Opening) -> Condition:
-        found = self.formula.enclose([slot[:, None] for slot in self.slots], axes, opening)
+        found = self.formula.enclose(self._columns(), axes, opening)
         if not isinstance(found, Condition):
             raise NoEnclosureError("where= is a number, not a comparison")
         return found
@@ -30,7 +30,11 @@ class FormulaRegion(Region):
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which of the points (m, d) belong to it."""
         source, _ = self.formula.source(self.slots)
-        slots = [slot[:, None] for slot in self.slots]
+        slots = self._columns()
         with np.errstate(all="ignore"):
             values = kernel_of(source)(slots, [points[None, :, axis] for axis in range(points.shape[1])])
         return np.array(np.broadcast_to(values, (1, len(points)))[0], dtype=bool)
+
+    def _columns(self) -> list[Any]:
+        """Its numbers as columns, beside which points and boxes are rows; curves stay as they are."""
+        return [slot[:, None] if isinstance(slot, np.ndarray) else slot for slot in self.slots]

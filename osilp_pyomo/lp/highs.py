@@ -52,6 +52,10 @@ class LPSolution:
     reduced_costs: FloatArray | None = None
 
 
+# Coefficients of rows of size 1 between these are lost by programs with integers; smaller ones are rounding.
+_TINY_BESIDE_INTEGERS = (1e-15, 1e-9)
+
+
 class HighsModel:
     """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows."""
 
@@ -62,6 +66,7 @@ class HighsModel:
         self._sizes = np.empty(0)  # what each row was divided by
         self.restarts = 0  # solves that met numerical trouble and were restarted in another way
         self.dropped = False  # whether a coefficient was so small beside others of its row that HiGHS left it out
+        self.bound_is_loose = False  # whether branch and bound may have left out what matters to its bound
         self._gave_up = False  # whether a restart took too long
         self.strained = False  # whether the last answer leans on the box of hold_columns
         self._box: tuple[FloatArray, FloatArray] | None = None
@@ -134,7 +139,11 @@ class HighsModel:
         return numbers
 
     def _note_dropped(self, coefficients: FloatArray) -> None:
-        self.dropped |= bool(np.any((coefficients != 0) & (np.abs(coefficients) <= self._smallest)))
+        size = np.abs(coefficients)
+        self.dropped |= bool(np.any((size > 0) & (size <= self._smallest)))
+        # Branch and bound, and its presolve, drop what is tiny whatever they are told.
+        least, most = _TINY_BESIDE_INTEGERS
+        self.bound_is_loose |= bool(self._integer.any() and np.any((size > least) & (size <= most)))
 
     def change_costs(self, cost: FloatArray) -> None:
         """Other costs for all columns; the basis stays feasible, so that the next solve goes on from it."""

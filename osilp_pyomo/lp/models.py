@@ -96,6 +96,11 @@ class WideModel:
         return np.arange(first, last)
 
     @property
+    def bound_is_loose(self) -> bool:
+        """Whether branch and bound may have left out what matters to its bound: there is none here."""
+        return False
+
+    @property
     def dropped(self) -> bool:
         """Whether HiGHS left a coefficient out, where it has all columns; the dual leaves none out."""
         return self._whole is not None and self._whole.dropped

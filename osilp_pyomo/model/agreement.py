@@ -25,6 +25,9 @@ from osilp_pyomo.offline.rows import TracedRows
 # Columns whose coefficients are compared with Pyomo's own evaluation before a trace is trusted (beyond, numpy
 # evaluates the rule's numbers), and terms of the rule's rows that are looked at in all.
 _CHECKED_COLUMNS, _CHECKED_TERMS = 100, 600
+# Points at which a trace is compared with its rule: of one family at most, and of a component's families together. A
+# rule is one text for all of its families, so that each of very many needs few.
+_CHECKED_POINTS, _CHECKED_TOGETHER, _FEWEST_POINTS = 12, 1200, 3
 # Terms of a component's affine rows that are compared with the rule where no Param of the model can have changed.
 TRIED_TERMS = 600
 
@@ -55,8 +58,9 @@ def disagreement(
 ) -> str | None:
     """Compare compiled rows with the rule called with numbers; what differs, or None."""
     family = Family(data.name, domain, rows, names)
-    # Calling the rule is what costs: more points where it has few terms.
-    for point in _test_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, 12))):
+    # Calling the rule is what costs: more points where it has few terms and few families.
+    most = int(np.clip(_CHECKED_TOGETHER // len(data.parent_component()), _FEWEST_POINTS, _CHECKED_POINTS))
+    for point in _test_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, most))):
         row = _row_with_numbers(data, point, columns)
         if row is None:
             continue

@@ -85,7 +85,7 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
         solved.memory,
         seconds,
         dict(subject.routes),
-        None if solved.point is None else _answer(subject, solved.point, solved.proofs, solved.objective),
+        None if solved.point is None else _answer(subject, solved.point, solved),
         dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
         indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
@@ -131,8 +131,8 @@ def _proof(subject: Subject, proofs: Sequence[FamilyProof]) -> pd.DataFrame:
     ).set_index(pd.Index([each.name for each in proofs], name="family", dtype=object))
 
 
-def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof], objective: float) -> Answer:
-    looks = point.audit.families
+def _answer(subject: Subject, point: Point, solved: Solved) -> Answer:
+    looks, proofs = point.audit.families, solved.proofs
 
     def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
         if values is None or names is None:
@@ -153,8 +153,8 @@ def _answer(subject: Subject, point: Point, proofs: Sequence[FamilyProof], objec
         point.test_violation,
         _proof(subject, proofs),
         len(proofs) == len(looks) and all(each.proved for each in proofs),
-        point.audit.proves_bound,
-        _worth(point, proofs) / (1 + abs(objective)),
+        point.audit.proves_bound and not solved.bound_is_loose,
+        _worth(point, proofs) / (1 + abs(solved.objective)),
         tuple(each.why_not for each in proofs),
         min((each.reach for each in proofs), default=np.inf),
     )

@@ -35,10 +35,15 @@ _UNIT, _MOST_EXACT = 2.0**-53, 2_000_000
 _PEAKS, _APART = 8, 0.02
 
 
-# A reduced cost that should be zero may be this share of the terms that it is the sum of.
-_CANCELLED = 1e-10
-# Prices are balanced where they miss by more than rounding and are not plainly wrong, if there are not too many.
-_BALANCED, _OPEN, _MOST_BALANCED = 1e-13, 1e-3, 4_000_000
+# A reduced cost that should be zero may be this share of the terms that it is the sum of: some roundings, no more.
+_CANCELLED = 32 * _UNIT
+# What is left of it must not matter for values so many times as large as here.
+_FARTHER = 100.0
+# Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
+# again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
+_BALANCED, _OPEN, _MOST_BALANCED, _BALANCINGS, _SPREAD = 2 * _UNIT, 1e-3, 4_000_000, 4, 1e-7
+# What balancing may cost of a bound, relative to 1 + |bound|.
+_SAME_BOUND = 1e-9
 # Points at which the usual size of a coefficient is looked at.
 _FEW = 32
 
@@ -199,17 +204,22 @@ def _audit_together(
         FamilyAudit(
             family.name,
             shape[1],
-            max(0.0, float(excess[k, worst[k]])),
-            max(0.0, float(relative[k])),
+            _positive(float(excess[k, worst[k]])),
+            _positive(float(relative[k])),
             points[k, worst[k]],
             float(scale[k]),
-            max(0.0, float(scaled[k, worst_scaled[k]])),
+            _positive(float(scaled[k, worst_scaled[k]])),
             points[k, worst_scaled[k]],
             points[k, worst[k]][None],
             float(np.median(sizes[k])),
         )
         for k, family in enumerate(families)
     ]
+
+
+def _positive(number: float) -> float:
+    """A number, or zero where it is below; what is not a number stays so, and counts as no violation nowhere."""
+    return float(np.maximum(0.0, number))
 
 
 def _vectors(body: Body, near: FloatArray | None, look: int) -> FloatArray:
@@ -254,11 +264,11 @@ def audit_from_values(
     return FamilyAudit(
         name,
         len(points),
-        max(0.0, float(excess[worst])),
-        max(0.0, relative),
+        _positive(float(excess[worst])),
+        _positive(relative),
         points[worst],
         scale,
-        max(0.0, float(scaled[worst_scaled])),
+        _positive(float(scaled[worst_scaled])),
         points[worst_scaled],
         highest[apart(highest / domain.width, _APART)][:_PEAKS],
         float(np.median(sizes)),
@@ -347,30 +357,67 @@ class _DualSide:
     unbalanced: float
     reduced: FloatArray
 
+    def betters(self, other: _DualSide) -> bool:
+        """Whether its equations are nearer to hold, and its bound is the same."""
+        same = abs(self.bound - other.bound) <= _SAME_BOUND * (1 + abs(other.bound))
+        return same and self.unbalanced < other.unbalanced
 
-def _balanced_side(
-    problem: SemiInfiniteLP,
-    x: FloatArray,
-    atoms: Sequence[tuple[FloatArray, FloatArray]],
-    row_duals: FloatArray,
-) -> _DualSide:
-    """What prices prove, after they are balanced where a solver has left the dual equations open."""
+
+Atoms = Sequence[tuple[FloatArray, FloatArray]]
+
+
+def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+    """What prices prove, after they are balanced where a solver has left the dual equations open.
+
+    Where there are fewer atoms than equations, masses alone cannot close them: then an atom may move, by being spread
+    to both sides of where it is. That costs the square of the distance.
+    """
+    found = _rebalanced(problem, x, atoms, row_duals)
+    if _CANCELLED < found.unbalanced < _OPEN:
+        spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
+        again = _rebalanced(problem, x, spread, row_duals)
+        found = again if again.betters(found) else found
+    return found
+
+
+def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Atoms with a mass, each shared with points a little to both sides of it along every axis of its box."""
+    points, masses = points[masses != 0], masses[masses != 0]
+    if family.domain.body is not None or not len(points):
+        return points, masses
+    axes = np.diag(_SPREAD * family.domain.width)
+    moves = np.concatenate([np.zeros((1, len(axes))), axes, -axes])
+    moved = points[:, None] + moves
+    moved = np.clip(moved, family.domain.lower, family.domain.upper)
+    inside = family.domain.contains(moved.reshape(-1, len(axes))).reshape(moved.shape[:2])
+    inside[:, 0] = True
+    shares = inside / inside.sum(axis=1, keepdims=True)
+    return moved[inside], (masses[:, None] * shares)[inside]
+
+
+def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+    """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
     found = _dual_side(problem, x, atoms, row_duals)
-    columns = np.flatnonzero(found.reduced)
-    masses = [each for _, each in atoms]
-    if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
-        return found
-    blocks = [problem.core.matrix[:, columns].toarray().T]
-    for family, (points, _) in zip(problem.families, atoms, strict=True):
-        dense = np.zeros((problem.core.columns, len(points)))
-        for places, at, block in family.blocks(points) if len(points) else ():
-            dense[places, at] += block
-        blocks.append(dense[columns])
-    sign = 1.0 if problem.core.maximize else -1.0
-    weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
-    duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
-    again = _dual_side(problem, x, [(points, part) for (points, _), part in zip(atoms, parts, strict=True)], duals)
-    return again if again.unbalanced < found.unbalanced else found
+    for _ in range(_BALANCINGS):
+        columns = np.flatnonzero(found.reduced)
+        masses = [each for _, each in atoms]
+        if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
+            return found
+        blocks = [problem.core.matrix[:, columns].toarray().T]
+        for family, (points, _) in zip(problem.families, atoms, strict=True):
+            dense = np.zeros((problem.core.columns, len(points)))
+            for places, at, block in family.blocks(points) if len(points) else ():
+                dense[places, at] += block
+            blocks.append(dense[columns])
+        sign = 1.0 if problem.core.maximize else -1.0
+        weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
+        row_duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
+        atoms = [(points, part) for (points, _), part in zip(atoms, parts, strict=True)]
+        again = _dual_side(problem, x, atoms, row_duals)
+        if not again.betters(found):
+            return found
+        found = again
+    return found
 
 
 def _usual_terms(
@@ -397,22 +444,24 @@ def _dual_side(
 
     Any y gives a bound, whoever computed it: a dual that points to no limit is set to zero, and what the equations then
     miss is a reduced cost, worth its variable's bound on that side (Neumaier and Shcherbina, 2004). Where a
-    variable has none, the equations must hold but for rounding; what that moves the bound by, as far as the variable is
-    no larger than here, is the doubt. Where they do not, nothing is proved, and the doubt is infinite.
+    variable has none, the equations must hold but for some roundings; what those move the bound by at this x is the
+    doubt, and for values a hundred times as large it counts as rounding. Where they do not hold, nothing is proved, and
+    the doubt is infinite.
     """
     core = problem.core
     sign = 1.0 if core.maximize else -1.0
-    missed, rounding = [0.0], 0.0
+    missed, rounding, limits = [0.0], 0.0, 0.0
 
     def safe(duals: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:
         """Duals that all point to a limit, and their value there."""
-        nonlocal rounding
+        nonlocal rounding, limits
         limit = np.where(duals > 0, upper, lower)
         open_side = ~np.isfinite(limit)
         missed.append(float(np.abs(duals[open_side]).max(initial=0.0)))
         kept, limit = np.where(open_side, 0.0, duals), np.where(open_side, 0.0, limit)
         (value,), (lost,) = _careful_sums(limit[None], kept)
         rounding += float(lost)
+        limits = max(limits, float(np.abs(limit).max(initial=0.0)))
         return kept, float(value)
 
     ordinary, value = safe(sign * row_duals, core.row_lower, core.row_upper)
@@ -420,24 +469,34 @@ def _dual_side(
     reduced = sign * core.cost - core.matrix.T @ ordinary
     terms = np.abs(core.cost) + np.abs(core.matrix).T @ np.abs(ordinary)
     uncertain = _UNIT * (2 + len(ordinary)) * (np.abs(core.matrix).T @ np.abs(ordinary))
+    # The largest coefficient of each variable, in the component where that is smallest.
+    largest = abs(core.matrix).max(axis=0).toarray().ravel() if core.matrix.nnz else np.zeros(core.columns)
+    largest[largest == 0] = np.inf
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if not len(points):
             continue
         kept, value = safe(sign * masses, *family.limits(points))
         bound += value
+        own = np.zeros(core.columns)
         for columns, at, block in family.blocks(points):
             # A column can stand in a block once only, so this adds to each entry once.
             total, lost = _careful_sums(block, kept[at])
             reduced[columns] -= total
             terms[columns] += np.abs(block) @ np.abs(kept[at])
+            own[columns] = np.maximum(own[columns], np.abs(block).max(axis=1, initial=0.0))
             uncertain[columns] += lost + _UNIT * np.abs(reduced[columns])
+        largest = np.where(own > 0, np.minimum(largest, own), largest)
+    of_rows = limits
     kept, value = safe(reduced, core.column_lower, core.column_upper)
-    bound += value
+    bound, limits = bound + value, of_rows
     # A reduced cost that should be zero moves the bound by itself times the variable at the optimum. A coefficient that
     # is itself zero but for rounding, as a cosine of pi / 2 is, has nothing to be measured by but what it is elsewhere.
     open_costs = np.abs(reduced - kept)
     missing = np.maximum(open_costs - _usual_terms(problem, atoms, reduced != kept), 0.0)
     unbalanced = float(np.max(missing / np.where(terms > 0, terms, 1.0), initial=0.0))
     doubt = float(open_costs @ np.abs(x)) if unbalanced <= _CANCELLED else np.inf
-    rounding += float(uncertain @ np.abs(x))
+    # A variable that is zero here may be as large as makes its terms as large as a limit, or 1.
+    farther = _FARTHER * np.maximum(np.abs(x), np.minimum(1.0, (1 + limits) / largest))
+    ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
+    rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
     return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)

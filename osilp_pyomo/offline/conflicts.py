@@ -23,8 +23,11 @@ from osilp_pyomo.lp.scaling import Scaling
 
 # Weights below this share of the largest are rounding.
 _ROUNDING = 1e-9
-# A column of the sum is zero up to this share of its terms.
-_CANCELLED = 1e-13
+# A column of the sum is zero up to this share of its terms: some roundings. What is left of it must not matter for
+# values up to so many.
+_CANCELLED, _VALUES = 8 * 2.0**-53, 1e6
+# How often weights are balanced.
+_BALANCINGS = 3
 # Why a problem that is called infeasible has no conflict.
 _WHOLE = "no conflict but that of whole numbers is known: with fractions no contradiction of rows was found"
 _NO_PROOF = (
@@ -109,9 +112,11 @@ def find_conflict(
     status, weights = _weights(core, system, scaling, time_limit)
     if status != "optimal":
         return Conflict(why_none=f"what conflicts is not known: the LP that tells ended with status '{status}'")
+    contradicted = None
     if weights is not None:
-        weights = _balanced_weights(core, system, weights)
-    contradicted = None if weights is None else _contradiction(core, system, weights)
+        for _ in range(_BALANCINGS):
+            weights = _balanced_weights(core, system, weights)
+        contradicted = _contradiction(core, system, weights)
     if weights is None or contradicted is None:
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
     used = np.flatnonzero(contradicted)
@@ -170,9 +175,19 @@ def _weights(
     return "optimal", weights if weights.any() else None
 
 
+def _sum_of_rows(system: _System, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The weighted sum of all rows by column, in more digits where the machine has them, and that of absolute terms."""
+    entries = system.matrix.tocoo()
+    products = weights.astype(np.longdouble)[entries.row] * entries.data
+    total, terms = (np.zeros(entries.shape[1], dtype=np.longdouble) for _ in range(2))
+    np.add.at(total, entries.col, products)
+    np.add.at(terms, entries.col, np.abs(products))
+    return total.astype(float), terms.astype(float)
+
+
 def _balanced_weights(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray:
     """The same weights, but for what the solver missed: columns without a bound must cancel."""
-    total, terms = weights @ system.matrix, np.abs(weights) @ abs(system.matrix)
+    total, terms = _sum_of_rows(system, weights)
     least = np.where(total > 0, core.column_lower, core.column_upper)
     columns = np.flatnonzero(~np.isfinite(least) & (np.abs(total) > 0) & (np.abs(total) <= _ROUNDING * terms))
     used = np.flatnonzero(weights)
@@ -186,10 +201,12 @@ def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> Floa
 
     They are positive for upper and negative for lower bounds, and with them the sum of all columns is zero.
     """
-    total, terms = weights @ system.matrix, np.abs(weights) @ abs(system.matrix)
+    total, terms = _sum_of_rows(system, weights)
     least = np.where(total > 0, core.column_lower, core.column_upper)
     # A column of the sum is worth its bound; where there is none, it must be zero but for rounding.
-    total[~np.isfinite(least) & (np.abs(total) <= _CANCELLED * terms)] = 0.0
+    rounded = ~np.isfinite(least) & (np.abs(total) <= _CANCELLED * terms)
+    left = float(np.abs(total[rounded]).sum()) * _VALUES
+    total[rounded] = 0.0
     used = np.flatnonzero(weights)
     limits = weights[used] * np.where(weights[used] > 0, system.upper[used], system.lower[used])
     columns = np.flatnonzero(total)
@@ -198,7 +215,7 @@ def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> Floa
     if not np.all(np.isfinite(bounds)):
         return None
     sides = np.concatenate([bounds, -limits])
-    if sides.sum() <= _ROUNDING * np.abs(sides).sum():
+    if sides.sum() <= _ROUNDING * np.abs(sides).sum() + left:
         return None
     # What rounding leaves of a column is counted, and is not worth telling.
     return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, -total)

@@ -150,7 +150,7 @@ class Exchange:
         # On a grid, rows at other points would not belong to the problem.
         self._continuum = all(search.covers_continuum for search in searches)
         self._started = time.monotonic()
-        self._largest = 0
+        self._held_bytes = 0  # by the rows, at most so far
         self._tolerance = options.tolerance
         self._solved = self.working  # the rows that the last solution has duals for
         self._known: set[tuple[int, bytes]] = set()
@@ -182,9 +182,14 @@ class Exchange:
             repaired=moved is not None,
             found=found,
             log=tuple(self.log),
-            memory=self._largest + found_elsewhere.memory,
+            memory=self._memory + found_elsewhere.memory,
             separation=self._separation(),
         )
+
+    @property
+    def _memory(self) -> int:
+        """Bytes that rows and searches took at most."""
+        return self._held_bytes + sum(search.memory for search in self.searches)
 
     def _separation(self) -> tuple[str, ...]:
         return tuple(self._place[number][0].separation for number in range(len(self.problem.families)))
@@ -322,8 +327,7 @@ class Exchange:
         self.working.family += [numbers[k] for k in new]
         self.working.point += list(points[new])
         self.working.slack = np.concatenate([self.working.slack, np.zeros(len(new), dtype=np.int64)])
-        held = len(self.working.family) * max(1, len(rows.columns)) * 12
-        self._largest = max(self._largest, held + sum(each.memory for each in self.searches))
+        self._held_bytes = max(self._held_bytes, len(self.working.family) * max(1, len(rows.columns)) * 12)
         return len(new)
 
     def _add_violated(self, search: Search, found: Violations) -> int:
@@ -420,7 +424,7 @@ class Exchange:
         value = np.nan
         if status == "unbounded":
             value = np.inf if self.problem.core.maximize else -np.inf
-        return ExchangeOutcome(status, value, value, log=tuple(self.log), memory=self._largest)
+        return ExchangeOutcome(status, value, value, log=tuple(self.log), memory=self._memory)
 
     def conflict(self) -> Conflict:
         """What cannot hold together of the rows that are in the LP, after a run that found them infeasible."""
@@ -462,7 +466,7 @@ class Exchange:
             found,
             self._points(self._solved),
             log=tuple(self.log),
-            memory=self._largest,
+            memory=self._memory,
             separation=self._separation(),
         )
         return self._with_duals(outcome, solution)

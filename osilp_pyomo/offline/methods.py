@@ -78,7 +78,8 @@ class Solved:
     """How a method ended.
 
     ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
-    coefficients that are tiny beside others of their row; ``complaint`` is what is wrong with an answer that is less
+    coefficients that are tiny beside others of their row, ``bound_is_loose`` that its bound of an integer program does
+    not know them; ``complaint`` is what is wrong with an answer that is less
     accurate than it should be; ``proofs`` say for each family how surely its rows hold.
     """
 
@@ -92,6 +93,7 @@ class Solved:
     separation: tuple[str, ...] = ()
     conflict: Conflict = NO_CONFLICT
     dropped: bool = False
+    bound_is_loose: bool = False
     complaint: str | None = None
     proofs: tuple[FamilyProof, ...] = ()
 
@@ -387,7 +389,8 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     point = Point(x, checked, prices, core_duals, reduced)
     rows = len(finite.lp.row_lower) - split
     proofs = prove_families(problem.families, searches, found, x, ProofOptions(options.proof))
-    return Solved(solution.status, problem.core.value(x), solution.bound, point, rows, size, proofs=proofs)
+    value, loose = problem.core.value(x), model.bound_is_loose
+    return Solved(solution.status, value, solution.bound, point, rows, size, bound_is_loose=loose, proofs=proofs)
 
 
 def by_projection(
@@ -479,6 +482,7 @@ def _solved(
         outcome.separation,
         conflict,
         exchange.model.dropped,
+        exchange.model.bound_is_loose,
     )
 
 

@@ -5,15 +5,17 @@ not come from the code that proves it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.contrib.pyros import AxisAlignedEllipsoidalSet, BudgetSet, CardinalitySet, EllipsoidalSet, PolyhedralSet
 from pyomo.core.expr.numeric_expr import MinExpression
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 
+BODIES = ("ellipsoid", "axis-aligned", "polytope", "budget", "cardinality")
 KINDS = ("smooth", "kinks", "jump", "ridge", "peak", "minimum", "where", "profile")
 
 
@@ -28,7 +30,10 @@ class _Numpy:
 
 @dataclass(frozen=True)
 class RandomRow:
-    """A function ``f(by, u, curve)`` of some coordinates in [0, 1], a condition on them or None, and places (k, d)."""
+    """A function ``f(by, u, curve)`` of some coordinates in [0, 1], a condition on them or None, and places (k, d).
+
+    With a ``body``, an uncertainty set inside of the box, the coordinates are those of its vectors.
+    """
 
     kind: str
     dimension: int
@@ -37,10 +42,18 @@ class RandomRow:
     places: np.ndarray
     knots: np.ndarray | None = None
     values: np.ndarray | None = None
+    body: object = None
 
     def model(self):
         """The smallest x above the function."""
         m = pyo.ConcreteModel()
+        if self.body is not None:
+            m.x = pyo.Var()
+            m.height = pyo.Objective(expr=m.x)
+            m.above = osilp.SemiInfiniteConstraint(
+                self.body, rule=lambda m, xi: m.x >= self.function(_Pyomo, tuple(xi), None)
+            )
+            return m
         for name in "uvwr"[: self.dimension]:
             m.add_component(name, ContinuousSet(bounds=(0, 1)))
         sets = [m.component(name) for name in "uvwr"[: self.dimension]]
@@ -153,3 +166,69 @@ def random_row(kind, dimension, rng):
             return curve(u[0]) + 0.5 * hills(by, u) + cap(u)
 
     return RandomRow(kind, dimension, function, where, np.array(places), knots, values)
+
+
+def random_body(kind, dimension, rng):
+    """An uncertainty set inside of the unit box, which of the points (n, d) given lie in it, and a vector in it."""
+    centre = rng.uniform(0.4, 0.6, dimension)
+    if kind == "ellipsoid":
+        turned = rng.normal(size=(dimension, dimension))
+        shape = turned @ turned.T + 0.1 * np.eye(dimension)
+        shape *= 0.16 / np.diag(shape).max()
+        inverse = np.linalg.inv(shape)
+        return (
+            EllipsoidalSet(centre, shape),
+            lambda u: np.einsum("ni,ij,nj->n", u - centre, inverse, u - centre) <= 1,
+            centre,
+        )
+    if kind == "axis-aligned":
+        radii = rng.uniform(0.1, 0.4, dimension)
+        return (
+            AxisAlignedEllipsoidalSet(centre, radii),
+            lambda u: ((u - centre) ** 2 / radii**2).sum(axis=1) <= 1,
+            centre,
+        )
+    if kind == "polytope":
+        sides = rng.normal(size=(dimension + 1, dimension))
+        rows = np.concatenate([np.eye(dimension), -np.eye(dimension), sides])
+        limits = np.concatenate(
+            [np.ones(dimension), np.zeros(dimension), sides @ centre + rng.uniform(0.1, 0.3, dimension + 1)]
+        )
+        return PolyhedralSet(rows, limits), lambda u: (u @ rows.T <= limits).all(axis=1), centre
+    if kind == "budget":
+        most = float(rng.uniform(0.4, 0.8)) * dimension
+        return (
+            BudgetSet(np.ones((1, dimension)), [most], np.zeros(dimension)),
+            lambda u: (u >= 0).all(axis=1) & (u.sum(axis=1) <= most),
+            np.full(dimension, 0.3),
+        )
+    reach, gamma = rng.uniform(0.2, 0.35, dimension), float(rng.uniform(0.5, 0.9)) * dimension
+    return (
+        CardinalitySet(centre, reach, gamma),
+        lambda u: (
+            (u >= centre).all(axis=1)
+            & (u <= centre + reach).all(axis=1)
+            & (((u - centre) / reach).sum(axis=1) <= gamma)
+        ),
+        centre + 0.3 * reach,
+    )
+
+
+def random_row_over_body(kind, body_kind, dimension, rng):
+    """A row of some kind over an uncertainty set, and the largest value known of it."""
+    row = random_row(kind, dimension, rng)
+    body, inside, inner = random_body(body_kind, dimension, rng)
+    row = replace(row, body=body)
+    points = np.concatenate([rng.uniform(-0.2, 1.2, (20_000, dimension)), row.places])
+    # From a point inside towards each of them, as far as the set reaches.
+    low, high = np.zeros(len(points)), np.ones(len(points))
+    for _ in range(50):
+        middle = (low + high) / 2
+        within = inside(inner + middle[:, None] * (points - inner))
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    reached = np.concatenate([inner + low[:, None] * (points - inner), points[inside(points)]])
+    for width in 10.0 ** -np.arange(2, 9):
+        best = reached[np.argsort(-row.function(_Numpy, reached.T, None))[:20]]
+        near = (best[:, None] + rng.normal(size=(20, 60, dimension)) * width).reshape(-1, dimension)
+        reached = np.concatenate([best, near[inside(near)]])
+    return row, float(row.function(_Numpy, reached.T, None).max())

@@ -6,6 +6,7 @@ such a model ends with may be that nothing is known; what is claimed must be tru
 
 import io
 import time
+from fractions import Fraction
 
 import numpy as np
 import pyomo.contrib.pyros as pyros
@@ -350,3 +351,147 @@ def test_a_slow_rule_is_not_called_long_after_the_time_limit(method):
     assert result.status == "time_limit"
     # Some thirty in the time, half as many to finish, and those that look at the rule when it is declared and traced.
     assert len(called) < 300
+
+
+# -- slopes that are not numbers, duals of variables without bounds, sums that nearly cancel ----------
+
+
+def test_a_slope_that_is_no_number_proves_no_concave_row():
+    """0 * inf in the slope of a root: at a kink with equal slopes all around, differences see a maximum."""
+    count, shared = 6, -0.16
+    shape = np.full((count, count), shared) + np.eye(count) * (1 - shared)
+    m = pyo.ConcreteModel()
+    m.x, m.sigma = pyo.Var(), pyo.Param(mutable=True, initialize=0.0)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(
+        pyros.EllipsoidalSet(np.zeros(count), shape.tolist()),
+        rule=lambda m, q: (
+            m.x + MaxExpression(tuple(q[i] for i in range(count)))
+            >= 10 + 0.5 * sum(q[i] for i in range(count)) + pyo.sqrt(m.sigma * q[0])
+        ),
+    )
+    result = osilp.solve(m, progress=False)
+    step = np.sqrt(1 / (np.ones(count) @ np.linalg.solve(shape, np.ones(count))))
+    assert not result.certified or result.objective >= 10 + 2 * step - 1e-5
+
+
+DRIFTS = [
+    ([2.86, 4.84], [2.859999999990214, 4.84000000006008], [6287.0, 291908.0]),
+    ([12.11, 0.36], [12.109999999938564, 0.3600000000048632], [93740.0, 52941.0]),
+    ([80.47, 0.13], [80.46999999457692, 0.1300000000030379], [1125401193.0, 180846639.0]),
+    ([25.51, 0.33], [25.51000000079867, 0.3299999999893002], [2673381050.0, 2088291.0]),
+]
+
+
+@pytest.mark.parametrize(("earned", "cost", "most"), DRIFTS)
+def test_costs_that_drift_over_a_long_way(earned, cost, most):
+    """Two variables without bounds of their own, each worth a little more than it costs, up to a constraint far away."""
+    m = begin(t=FREE)
+    m.z = pyo.Var([0, 1])
+    m.o = pyo.Objective(expr=m.t + sum(cost[i] * m.z[i] for i in (0, 1)))
+    m.c = row(m.u, rule=lambda m, u: m.t + sum(earned[i] * m.z[i] for i in (0, 1)) >= 2 + pyo.sin(5 * u))
+    m.d = pyo.Constraint([0, 1], rule=lambda m, i: m.z[i] <= most[i] if cost[i] < earned[i] else m.z[i] >= -most[i])
+    result = osilp.solve(m, progress=False)
+    z = [Fraction(most[i]) if cost[i] < earned[i] else -Fraction(most[i]) for i in (0, 1)]
+    t = 3 - sum(Fraction(earned[i]) * z[i] for i in (0, 1))
+    reached = float(t + sum(Fraction(cost[i]) * z[i] for i in (0, 1)))
+    assert not result.certified or result.bound <= reached + 1e-6 * (1 + abs(reached))
+
+
+@pytest.mark.parametrize(
+    ("small", "large"), [(1e-3, 1e5), (1e-3, 1e9), (1.0, 1e8), (1.0, 1e12), (1e-2, 1e9), (1e-6, 1e10)]
+)
+def test_an_equality_of_two_rows_with_prices_beyond_rounding(small, large):
+    m = begin(x=POSITIVE, w=FREE, v=FREE)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.a = row(m.u, rule=lambda m, u: m.w >= m.x * u)
+    m.b = row(m.u, rule=lambda m, u: (1 + u) * m.v <= (1 + u) * m.w)
+    m.b2 = row(m.u, rule=lambda m, u: (1 + u) * m.v >= (1 + u) * m.w)
+    m.c = row(m.u, rule=lambda m, u: small * m.x + large * m.w - large * m.v <= 1 + u)
+    result = osilp.solve(m, progress=False)
+    # x = w = v = 1 / small keeps every row exactly.
+    assert not result.certified or result.bound >= (1 - 1e-6) / small
+
+
+@pytest.mark.parametrize("share", [2e-13, 1e-12])
+def test_rows_that_nearly_cancel_are_not_infeasible(share):
+    m = begin(x=POSITIVE, y=POSITIVE)
+    m.o = pyo.Objective(expr=m.y)
+    m.c = row(m.u, rule=lambda m, u: 1e6 * m.x - m.y >= u)
+    m.d = row(m.u, rule=lambda m, u: m.y - 1e6 * (1 - share) * m.x >= u)
+    assert osilp.solve(m, progress=False).status != "infeasible"
+
+
+@pytest.mark.parametrize("extra", [1e-12, 1e-13, 5e-14, 2e-14, 1e-14])
+@pytest.mark.parametrize("low", [0, None])
+def test_rows_whose_difference_is_some_last_digits(extra, low):
+    m = begin(x=(low, None), y=(low, None))
+    m.o = pyo.Objective(expr=m.y)
+    m.c = row(m.u, rule=lambda m, u: m.y - m.x >= u)
+    m.d = row(m.u, rule=lambda m, u: (1 + extra) * m.x - m.y >= u)
+    assert osilp.solve(m, progress=False).status != "infeasible"
+
+
+@pytest.mark.parametrize("tiny", [2e-9, 1e-9, 1e-10, 1e-12])
+def test_an_integer_with_a_tiny_coefficient(tiny):
+    m = begin(x=POSITIVE)
+    m.k = pyo.Var(domain=pyo.NonNegativeIntegers)
+    m.o = pyo.Objective(expr=tiny * m.k + 10 * m.x)
+    m.c = row(m.u, rule=lambda m, u: tiny * m.k * (1 + u) + m.x >= 1)
+    result = osilp.solve(m, progress=False)
+    assert not result.certified or result.bound <= 1.001
+
+
+@pytest.mark.parametrize("kind", ["linear", "previous", "nearest"])
+def test_a_profile_in_where(kind):
+    m = begin(x=FREE)
+    m.p = osilp.Profile(over=m.u, points=[0, 0.5, 0.8, 1], initialize=[0.0, 1.0, 0.2, 0.7], kind=kind)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= u, where=lambda m, u: m.p(u) <= 0.5)
+    result = osilp.solve(m, progress=False)
+    highest = {"linear": 0.92, "previous": 1.0, "nearest": 0.9}[kind]
+    assert result.objective == pytest.approx(highest, abs=1e-6)
+    assert result.certified
+
+
+@pytest.mark.parametrize("name", ["log", "log of a log", "root that falls"])
+def test_what_only_infinity_shows_is_not_certified(name):
+    rule = {
+        "log": lambda u: pyo.log(1 + u),
+        "log of a log": lambda u: pyo.log(1 + pyo.log(1 + u)),
+        "root that falls": lambda u: -((1 + u) ** -0.01),
+    }[name]
+    m = pyo.ConcreteModel()
+    m.u, m.x = pyo.RangeSet(0, None, 0), pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= rule(u))
+    result = osilp.solve(m, progress=False)
+    assert not result.certified
+    assert "it still moves towards its limit at 1e+60 on its index, which has no end, and beyond" in str(result)
+
+
+@pytest.mark.parametrize("name", ["falls", "rational", "bounded wave"])
+def test_a_tail_that_is_proved(name):
+    rule, highest = {
+        "falls": (lambda u: pyo.exp(-u), 1.0),
+        "rational": (lambda u: 1 / (1 + (u - 2) ** 2), 1.0),
+        "bounded wave": (lambda u: pyo.sin(u) / (1 + u), 0.4246078),
+    }[name]
+    m = pyo.ConcreteModel()
+    m.u, m.x = pyo.RangeSet(0, None, 0), pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= rule(u))
+    result = osilp.solve(m, progress=False)
+    assert result.objective == pytest.approx(highest, abs=1e-5)
+    assert result.certified
+    assert "on the whole index" in str(result)
+
+
+def test_a_tail_that_is_proved_up_to_a_number_only():
+    m = pyo.ConcreteModel()
+    m.u, m.x = pyo.RangeSet(0, None, 0), pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= pyo.Expr_if(u >= 1e70, 1, 0) + u * pyo.exp(-u))
+    result = osilp.solve(m, progress=False)
+    assert result.certified
+    assert "on the index, up to 1e+60" in str(result)

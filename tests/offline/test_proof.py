@@ -8,7 +8,7 @@ import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from optima import PROBLEMS
-from proof_models import KINDS, random_row
+from proof_models import BODIES, KINDS, random_row, random_row_over_body
 from pyomo.core.expr.numeric_expr import MaxExpression
 from pyomo.dae import ContinuousSet
 
@@ -138,6 +138,20 @@ def test_certified_rows_hold_and_most_rows_are_certified(kind, dimension):
     count = {1: 6, 2: 4, 3: 2}[dimension]
     certified = sum(checked(kind, dimension, rng) for _ in range(count))
     assert certified >= 0.5 * count
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_rows_over_uncertainty_sets_hold_and_most_are_certified(body, dimension):
+    rng = np.random.default_rng([4, dimension, BODIES.index(body)])
+    certified = []
+    for kind in ("smooth", "kinks", "jump", "minimum"):
+        row, true = random_row_over_body(kind, body, dimension, rng)
+        result = osilp.solve(row.model(), progress=False)
+        certified.append(result.certified)
+        if result.certified:
+            assert true - result.objective <= 1e-6 * (1 + abs(true)), kind
+    assert np.mean(certified) >= 0.5
 
 
 @pytest.mark.long
@@ -400,9 +414,13 @@ def test_how_far_out_an_index_without_end_is_proved_is_said():
     m.u = pyo.RangeSet(0, None, 0)
     m.x = pyo.Var()
     m.height = pyo.Objective(expr=m.x)
-    m.above = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 1 / (1 + u))
-    text = str(osilp.solve(m, progress=False))
-    assert re.search(r"  proof      no row is violated .* on the index, up to 1e\+60 ", text)
+    m.above = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 1 - 1 / (1 + pyo.log(1 + u)))
+    result = osilp.solve(m, progress=False)
+    assert not result.certified
+    assert (
+        "  proof      none for 'above': it still moves towards its limit at 1e+60 on its index, which has no end, and "
+        "beyond nothing is known"
+    ) in str(result).splitlines()
 
 
 # -- bookings ---------------------------------------------------------------------------------------

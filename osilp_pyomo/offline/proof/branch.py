@@ -373,11 +373,12 @@ class BranchAndBound:
         even = {key: np.full(count, 0.5) for key in kinks}
         _, thin = base_at(even, 1)
         weight = (boxes.high - boxes.low) / 2
-        slope = thin.base_slopes.mean(axis=0)
+        # An infinite slope chooses nothing; what is chosen decides how good a bound is, not whether it is one.
+        slope = _mean_slope(thin)
         moves = []
         for key in kinks:
             _, moved = base_at({**even, key: np.ones(count)}, 1)
-            moves.append((moved.base_slopes.mean(axis=0) - slope) * 2)
+            moves.append((_mean_slope(moved) - slope) * 2)
         shares = [even[key] for key in kinks]
         multipliers = [np.zeros(count) for _ in functions]
         for _ in range(_SWEEPS if len(kinks) + len(functions) > 1 else 1):
@@ -516,6 +517,12 @@ def _restrictions(
 def _times(mu: FloatArray, value: FloatArray) -> FloatArray:
     """A product that is nothing where the multiplier is, also of what is infinite."""
     return np.where(mu > 0, mu * value, 0.0)
+
+
+def _mean_slope(found: Expansion) -> FloatArray:
+    """The middle of the enclosed slopes; zero where they are not bounded."""
+    bounded = np.isfinite(found.base_slopes).all(axis=0)
+    return np.where(bounded, found.base_slopes, 0.0).mean(axis=0)
 
 
 def _flattened(

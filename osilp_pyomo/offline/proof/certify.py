@@ -17,6 +17,7 @@ from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget, Outcome
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
 from osilp_pyomo.offline.proof.lipschitz import LipschitzRow, refuse_wrong_constant
+from osilp_pyomo.offline.proof.tail import is_settled, keeps_tail
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations
 
@@ -29,6 +30,7 @@ _MEASURED = 257
 # Why a proof stayed open.
 TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
 TOO_FAR = "its numbers overflow far out on its index, which has no end, so that nothing is known there"
+BEYOND = "it still moves towards its limit at {:.0e} on its index, which has no end, and beyond nothing is known"
 # How families are proved that a search separates for certain.
 _EXACT = {
     "closed form": "closed form",
@@ -47,8 +49,7 @@ class FamilyProof:
     ``how`` is "closed form", "concave", "sweep", "enclosure", "search" or "grid"; ``largest`` is what no point of the
     index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row; ``violated``
     are points that were found to break it, ``open_at`` is a point near which it could not be decided, both in the
-    user's coordinates; ``reason`` is why there is no proof, ``reach`` how far out an index without an end was looked
-    at.
+    user's coordinates; ``reason`` is why there is no proof, ``reach`` up to where it is one on an index without end.
     """
 
     name: str
@@ -117,10 +118,12 @@ def prove_families(
         if exact is not None:
             worst, relative = _worst_by_member(len(search.families), each)
             for member, number in enumerate(search.numbers.tolist()):
-                excess, share = max(0.0, worst[member] + search.margin), max(0.0, relative[member])
+                # What is not a number stays none: it proves nothing.
+                excess = float(np.maximum(0.0, worst[member] + search.margin))
+                size = float(np.maximum(0.0, relative[member]))
                 if search.margin:
-                    share += search.margin / _smallest_size(each, member)
-                proofs[number] = FamilyProof(families[number].name, exact, excess, share)
+                    size += search.margin / _smallest_size(each, member)
+                proofs[number] = FamilyProof(families[number].name, exact, excess, size)
             continue
         for member, number in enumerate(search.numbers.tolist()):
             if search.separation == _CONCAVE:
@@ -169,9 +172,11 @@ def prove_concave(family: Family, x: FloatArray, points: FloatArray) -> FamilyPr
         except NoEnclosureError:
             return None
         low, high = found.slopes[:, :, 0]
+        if not np.all(np.isfinite([low, high])):
+            return None
         slope, spread = (low + high) / 2, (high - low) / 2 * (1 + 1e-12)
         plane = slope @ (body.support(slope[None])[0] - best) + spread @ (body.upper - body.lower)
-        largest = max(largest, float(found.value[1, 0] + max(plane, 0.0)))
+        largest = float(np.maximum(largest, found.value[1, 0] + np.maximum(plane, 0.0)))
     if not largest <= ENOUGH * size:
         return None
     return FamilyProof(family.name, "concave", largest, largest / size, seconds=time.monotonic() - started)
@@ -193,7 +198,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     if far == 0:
         return FamilyProof(family.name, "search", reason=TOO_FAR, seconds=time.monotonic() - started)
     low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
-    boxes, spent = 0, 0.0
+    boxes, spent, end, settled = 0, 0.0, np.inf, True
     for side in _sides(family, points):
         values = _excess(family, x, side)
         try:
@@ -205,6 +210,9 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
                 row = EnclosedRow(family, x, side)
             left = replace(budget, work=budget.work - spent)
             outcome = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks).run()
+            if isinstance(row, EnclosedRow) and outcome.proved and not keeps_tail(row, domain, low, high, aim * size):
+                end = far
+                settled &= is_settled(row, domain, low, high, size)
         except NoEnclosureError as error:
             return FamilyProof(family.name, "search", reason=str(error), seconds=time.monotonic() - started)
         boxes, spent = boxes + outcome.boxes, spent + outcome.work
@@ -217,6 +225,10 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     open_at = None
     if worst.open_low is not None and worst.open_high is not None:
         open_at = (worst.open_low[:, 0] + worst.open_high[:, 0]) / 2
+    reason = "" if open_at is None else POLE if worst.unbounded else TOO_FEW
+    if not settled:
+        worst.largest = worst.relative = np.inf
+        reason = reason or BEYOND.format(far)
     return FamilyProof(
         family.name,
         "enclosure",
@@ -227,8 +239,8 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
         time.monotonic() - started,
         open_at,
         worst.violated,
-        "" if open_at is None else POLE if worst.unbounded else TOO_FEW,
-        far,
+        reason,
+        end,
     )
 
 

@@ -32,6 +32,9 @@ _PROVED = 1e-7
 _BENT = 1e-9
 # Steps of differences, in widths of the set.
 _STEP = 1e-6
+# Iterations of a climb, and how many more for each coordinate: at a kink SLSQP goes to and fro without an end, and what
+# it misses the proof finds.
+_STEPS, _STEPS_EACH = 30, 3
 # How often a local search that did not reach a proved maximum is restarted.
 _AGAIN = 3
 
@@ -143,6 +146,7 @@ class BodySearch(ScanSearch):
                 lambda at: float(function(lift.points(at[None]))[0]),
                 lambda at: self._gradient(function, lift.points(at[None])[0]) @ lift.matrix,
                 _coordinates(lift, best),
+                _STEPS + _STEPS_EACH * lift.coordinates,
             )
             reached = self._inside(lift.points(z[None])[0], best)
             if function(reached[None])[0] >= function(best[None])[0]:

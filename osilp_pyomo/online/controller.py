@@ -23,7 +23,7 @@ from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.saved_state import check_arrays, read_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 
-REASONS = ("priced", "tie", "guard", "null")
+REASONS = ("priced", "tie", "guard", "null", "overrun")
 GUARDS = ("none", *VIEWS)
 BEYOND = ("error", "continue")
 # What saved files call the budgets, and what is left of them.
@@ -42,7 +42,8 @@ class Decision:
     wanted : float or dict
         What the price asked for, before any guard.
     reason : str
-        "priced", "tie" (earning and cost balance), "guard" (cut down to what remains), "null" (nothing fitted).
+        "priced", "tie" (earning and cost balance), "guard" (what remains, or is still needed, allowed nothing else),
+        "null" (nothing fitted), "overrun" (nothing fitted, and it had to be served).
     reward : float
         What the decision earns (or costs, where the model minimizes).
     t : int
@@ -407,6 +408,8 @@ class Controller:
     def _arrays(self, live: Live) -> dict[str, Any]:
         """The arrays that every controller of this program and policy has, by the names that they are saved under."""
         arrays = {_TOTAL[view]: live.total[view] for view in VIEWS} | {_LEFT[view]: live.left[view] for view in VIEWS}
+        if live.offers.size:
+            arrays["offers"] = live.offers
         return {**arrays, "null": self._loop.null, **{f"state:{name}": value for name, value in live.state.items()}}
 
     def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -426,6 +429,7 @@ class Controller:
             None if fresh.history is None else read_history(path, header["t"], arrays, fresh.history, self._evaluator),
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
+            offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
         )
 
     def begin_at(self, dual: FloatArray) -> None:

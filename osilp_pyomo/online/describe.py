@@ -9,7 +9,7 @@ import numpy as np
 from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.online.program_data import ProgramData
-from osilp_pyomo.online.stages.batch import PROJECTED, Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Arrivals that the constants are taken from.
@@ -66,8 +66,12 @@ def describe(program: ProgramData, own: Arrivals, guard: str, horizon: int) -> s
     lines.append(
         f"  loop      {'compiled by numba' if HAS_NUMBA else 'plain numpy (pip install osilp-pyomo[fast] compiles it)'}"
     )
-    why = f" ({program.guard_objection})" if program.guard_objection else ""
-    lines.append(f"  guard     {guard} unless another is named{why}")
+    why = program.guard_objection or program.null_objection
+    lines.append(f"  guard     {guard} unless another is named{f' ({why})' if why else ''}")
+    if why is None and program.must_serve is not None:
+        lines.append(f"            every arrival must be served ({program.must_serve}): by any decision that fits")
+    if why is None and program.needs(POINTWISE).any():
+        lines.append("            lower limits are kept by what is still needed and what can still come")
     return "\n".join(lines + _assumptions(program, own, horizon))
 
 
@@ -173,8 +177,8 @@ def _failing(program: ProgramData, budget: object, batch: Batch) -> str | None:
             f"every test function needs a budget > 0, as its Theorem 1 uses (min Phi'd >= D > 0), and "
             f"'{program.evaluator.labels()[at]}' has {np.min(np.asarray(budget)):.3g}"
         )
-    if program.guard_objection is not None:
-        return f"0 must be allowed and use nothing, and {program.guard_objection}"
+    if (why := program.guard_objection or program.idle_objection) is not None:
+        return f"0 must be allowed and use nothing, and {why}"
     if not (np.all(np.isfinite(batch.lower)) and np.all(np.isfinite(batch.upper))):
         return "decisions must be bounded, and some have no bound"
     return None

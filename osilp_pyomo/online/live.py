@@ -29,7 +29,8 @@ class Live:
     """What changes while arrivals come.
 
     ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
-    between the points of a guard, and why.
+    between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
+    that need something, and of its square.
     """
 
     t: int
@@ -43,6 +44,7 @@ class Live:
     rules: Rules | None = None
     pack: FloatArray | None = None
     gaps: dict[str, str] = field(default_factory=dict)
+    offers: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
@@ -50,7 +52,7 @@ class Live:
         left = {view: each.copy() for view, each in self.left.items()}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
-            gaps=self.gaps,
+            gaps=self.gaps, offers=self.offers,
         )  # fmt: skip
 
     def packed(self) -> Live:
@@ -77,7 +79,7 @@ class Live:
     @property
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
-        arrays = [*self.left.values(), *(np.asarray(value) for value in self.state.values())]
+        arrays = [*self.left.values(), self.offers, *(np.asarray(value) for value in self.state.values())]
         numbers = [each for each in arrays if each.dtype.kind == "f"]
         return abs(self.earned) < LARGEST and all(bool((np.abs(each) < LARGEST).all()) for each in numbers)
 

@@ -7,7 +7,7 @@ path, one arrival after the other. Both give the same decisions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -20,6 +20,15 @@ from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.kernels.single import run_single
 from osilp_pyomo.online.live import Live, Rules, too_large
+from osilp_pyomo.online.needs import (
+    count_offer,
+    missing_now,
+    offer_of,
+    press,
+    room_of_needs,
+    share_needed,
+    surely_coming,
+)
 from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
@@ -59,6 +68,10 @@ class StageLoop:
         self.null = null
         self._evaluator = program.evaluator
         self._solver = program.solver
+        # Rows with lower limits are guarded by what can still come, stages that must serve by anything that fits.
+        self._needing = program.needs(guard) if guard != "none" else np.zeros(0, dtype=bool)
+        self._needs = bool(self._needing.any())
+        self._must_serve = guard != "none" and program.must_serve is not None and not null.any()
         self.kernel = self._kernel_runs()
         self._integer = program.template.integer.astype(float)
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
@@ -83,13 +96,14 @@ class StageLoop:
             total[POINTWISE] = self.program.index_guard.lowered()
         left = {view: each.copy() for view, each in total.items()}
         history = History(self._view) if isinstance(self.policy, Resolve) else None
-        live = Live(0, horizon, {}, total, left, 0.0, history, None)
+        offers = np.zeros((2, len(total[self.guard]) if self._needs else 0))
+        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers)
         live.state = self.policy.start(self.setting(live))
         return live
 
     def refuse_null(self, batch: Batch) -> None:
         """Refuse arrivals that do not allow the null action which a guard falls back to."""
-        if self.guard == "none" or (self._evaluator.bounded_box and not self.program.template.own_rows):
+        if self._must_serve or (self._evaluator.bounded_box and not self.program.template.own_rows):
             return
         wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
         if self.program.template.own_rows:
@@ -130,6 +144,8 @@ class StageLoop:
             return False
         if self.guard == "none":
             return True
+        if self._needs or self._must_serve:
+            return False
         if self._evaluator.has_fixed:
             # What is used whatever is decided cannot be scaled down with the decision.
             return False
@@ -363,10 +379,17 @@ class StageLoop:
             if len(caps) and caps[0] < 1.0:
                 wanted = wanted * kernels.capped(live.left[view], float(caps[0]), evaluator.used(one, wanted, view)[0])
         taken = wanted
+        coming = self._coming(live, one) if self._needs else None
         if forced is not None:
             taken = forced
         elif self.guard != "none":
-            taken, reason = self._guarded(live, one, weights, densities, wanted, reason)
+            asked, left = wanted, live.left[self.guard]
+            if coming is not None:
+                asked, weights = self._helping(one, weights, densities, wanted, left, coming)
+                left = room_of_needs(left, coming, self._needing, self.program.budget_sizes[self.guard])
+            taken, reason = self._guarded(live, one, weights, densities, asked, reason, left)
+            if reason in (kernels.PRICED, kernels.TIE) and not np.array_equal(taken, wanted):
+                reason = kernels.GUARDED
         used, paid = evaluator.used(one, wanted, view)[0], evaluator.used(one, taken, view)[0]
         if learn:
             seen = Seen(
@@ -387,11 +410,44 @@ class StageLoop:
         densities = self.program.densities(dual, self._view)
         return self._solver.best(one, weights, densities), weights, densities
 
+    def _coming(self, live: Live, one: Batch) -> FloatArray:
+        """What arrivals ahead will bring to rows that need something; the offer of this one is counted."""
+        live.offers = count_offer(live.offers, offer_of(self.program.template, one, self.guard))
+        return surely_coming(live.offers, live.t + 1, max(live.horizon - live.t - 1, 0))
+
+    def _helping(
+        self,
+        one: Batch,
+        weights: FloatArray,
+        densities: Densities,
+        wanted: FloatArray,
+        left: FloatArray,
+        coming: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The decision that adds what will not come, or as much of it as it can, and the weights that lead to it."""
+        missing = missing_now(left, coming, offer_of(self.program.template, one, self.guard))
+        added = -self._evaluator.used(one, wanted, self.guard)[0]
+        if np.all(added >= missing * (1 - 1e-9)):
+            return wanted, weights
+        pressed = press(weights, one.use[self.guard][0], missing)
+        most = self._solver.best(one, pressed, densities)
+        if self.program.template.integer.any():
+            return most, pressed
+        share = share_needed(missing, added, -self._evaluator.used(one, most, self.guard)[0])
+        return wanted + share * (most - wanted), pressed
+
     def _guarded(
-        self, live: Live, one: Batch, weights: FloatArray, densities: Densities, wanted: FloatArray, reason: int
+        self,
+        live: Live,
+        one: Batch,
+        weights: FloatArray,
+        densities: Densities,
+        wanted: FloatArray,
+        reason: int,
+        left: FloatArray,
     ) -> tuple[FloatArray, int]:
         evaluator, view = self._evaluator, self.guard
-        fixed, left = one.fixed[view], live.left[view]
+        fixed = one.fixed[view]
         margins = self._rules(live).margins[view].copy()
         margins[fitting.RESERVE] *= fitting.share_ahead(float(live.horizon), live.t)
         room = Room(
@@ -401,7 +457,27 @@ class StageLoop:
             margins,
             lambda x: evaluator.used(one, x[None], view)[0],
         )
+        if self._must_serve:
+            return self._served(room, live, one, weights, wanted, reason)
         if room.fits(wanted[0]):
             return wanted, reason
         x = self._solver.fit(one, weights[0], densities, wanted[0], room, self.null)
         return x[None], kernels.NULL if np.array_equal(x, self.null) else kernels.GUARDED
+
+    def _served(
+        self, room: Room, live: Live, one: Batch, weights: FloatArray, wanted: FloatArray, reason: int
+    ) -> tuple[FloatArray, int]:
+        """A decision for an arrival that must be served: one that keeps pace, else the one that is least ahead of it.
+
+        A budget that is spent on those who pay best is gone when those come who have no other choice. So nine tenths
+        of it are given out no faster than arrivals come, as long as there is another way.
+        """
+        total = np.maximum(live.total[self.guard], 0.0)
+        paced = room.margins.copy()
+        paced[fitting.RESERVE] = fitting.PACED * fitting.share_ahead(float(live.horizon), live.t) * total
+        if replace(room, margins=paced).fits(wanted[0]):
+            return wanted, reason
+        sizes = np.where(total > 0, total, self.program.budget_sizes[self.guard])
+        x = self._solver.serve(one, weights[0], replace(room, margins=paced), sizes)
+        paced[fitting.RESERVE] = 0.0
+        return x[None], kernels.GUARDED if replace(room, margins=paced).fits(x) else kernels.OVERRUN

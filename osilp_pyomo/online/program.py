@@ -86,11 +86,6 @@ class OnlineProgram(ProgramData):
 
     # -- what it is --------------------------------------------------------------------------------------
 
-    @property
-    def default_guard(self) -> str:
-        """The guard of a controller when none is named."""
-        return "pointwise" if self.guard_objection is None else "none"
-
     def describe(self) -> str:
         """What was understood of the model, in words."""
         return describe(self, self._own, self.default_guard, self.horizon)
@@ -151,12 +146,14 @@ class OnlineProgram(ProgramData):
 
     def _guard(self, guard: str | None, null: Any) -> str:
         if guard is None:
-            return self.default_guard if null is None else "pointwise"
+            guard = self.default_guard if null is None else "pointwise"
         if guard not in GUARDS:
             raise OptionError(f"guard must be one of {', '.join(map(repr, GUARDS))} (got {guard!r}).")
-        if guard != "none" and null is None and self.guard_objection is not None:
+        if guard != "none" and self.guard_objection is not None:
+            raise OptionError(f"guard={guard!r} is not possible, because {self.guard_objection}; use guard='none'.")
+        if guard != "none" and null is None and self.null_objection is not None:
             raise OptionError(
-                f"guard={guard!r} is not possible, because {self.guard_objection}; name a null action by null=..., or "
+                f"guard={guard!r} is not possible, because {self.null_objection}; name a null action by null=..., or "
                 "use guard='none'."
             )
         return guard
@@ -179,6 +176,11 @@ class OnlineProgram(ProgramData):
             ) from None
         if not np.all(np.isfinite(values)):
             raise OptionError("null=: the null action must be finite numbers.")
+        if values.any() and (row := self.null_use(values)) is not None:
+            raise OptionError(
+                f"null=: this action uses something of '{row}', so that falling back to it would overrun what it is to "
+                "guard; name one that uses nothing."
+            )
         return values
 
     def replay(
@@ -369,7 +371,7 @@ class OnlineProgram(ProgramData):
                 raise OptionError(
                     "solve_offline: method='discretized' is for linear stages only; use 'exchange' or 'projected'."
                 )
-            null = np.zeros(len(self.template.decisions)) if self.guard_objection is None else None
+            null = np.zeros(len(self.template.decisions)) if self.idle_objection is None else None
             convex = solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
             return replace(convex, solved_for=identity_of(self.evaluator, arrivals))
         merged = merge_equal(arrivals, self.template)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.offline.rows import TermGroup
+from osilp_pyomo.online.needs import needs_something
 from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.evaluator import Evaluator
@@ -70,12 +71,74 @@ class ProgramData:
         """How the problem of a stage is solved."""
         return self.solver.name
 
+    # -- what guards can keep --------------------------------------------------------------------------------
+
+    def needs(self, view: str) -> BoolArray:
+        """Which resources need something, as rows with a lower limit do."""
+        return needs_something(self.evaluator.resources[view].total, self.budget_sizes[view])
+
+    @property
+    def default_guard(self) -> str:
+        """The guard of a controller when none is named."""
+        return "pointwise" if self.guard_objection is None and self.null_objection is None else "none"
+
     @cached_property
     def guard_objection(self) -> str | None:
-        """Why guards need a null action to be named, or None where 0 is one."""
+        """Why no guard can keep the rows, whatever the null action is; None where one can."""
         for group in self.evaluator.groups:
-            if group.sign < 0 or group.equality:
-                return f"the row '{group.name}' has a lower limit, which serving nobody does not keep"
+            if group.equality:
+                return f"the row '{group.name}' is an equality over all arrivals, which holds at the end or not at all"
+        needing = self.needs(POINTWISE)
+        for group in self.evaluator.groups:
+            if not needing[group.slices[POINTWISE]].any():
+                continue
+            why = (
+                f"the row '{group.name}' needs something from the beginning, and what can still come is not known, for"
+            )
+            if not self.template.linear:
+                return f"{why} the stages are not linear"
+            for label, terms in zip(self.template.decisions, self.template.upper, strict=True):
+                if terms is None:
+                    return f"{why} the decision '{label}' has no upper bound"
+        return None
+
+    @cached_property
+    def null_objection(self) -> str | None:
+        """Why guards need a null action to be named; None where 0 is one, or stages must serve and can be."""
+        return None if self.must_serve is not None else self.idle_objection
+
+    @cached_property
+    def must_serve(self) -> str | None:
+        """Why linear stages must decide something for every arrival; None where 0 is allowed."""
+        if not self.template.linear or self.evaluator.has_fixed or self.idle_objection is None:
+            return None
+        return self.idle_objection
+
+    def null_use(self, null: FloatArray) -> str | None:
+        """A row of which a null action uses something for the model's own arrivals; None where it uses nothing."""
+        some = self._own.part(slice(0, 50))
+        if not self._has_values(some):
+            return None
+        batch = self.evaluator.batch(some)
+        use = self.evaluator.used(batch, np.tile(null, (len(some), 1)), POINTWISE)
+        if len(batch.fixed[POINTWISE]):
+            use = use - batch.fixed[POINTWISE]
+        largest = use.max(axis=0)
+        for group in self.evaluator.groups:
+            at = group.slices[POINTWISE]
+            if np.any(largest[at] > 1e-9 * self.budget_sizes[POINTWISE][at]):
+                return group.name
+        return None
+
+    @staticmethod
+    def _has_values(arrivals: Arrivals) -> bool:
+        """Whether all data of arrivals are there."""
+        known = all(not np.isnan(value).any() for value in arrivals.values if isinstance(value, np.ndarray))
+        return known and not any(value.missing for value in arrivals.values if isinstance(value, CurveStack))
+
+    @cached_property
+    def idle_objection(self) -> str | None:
+        """Why 0 is not allowed for an arrival, or uses something; None where it is no decision at all."""
         template = self.template
         for label, low, high in zip(template.decisions, template.lower, template.upper, strict=True):
             for terms, wrong in ((low, lambda value: value > 0), (high, lambda value: value < 0)):
@@ -93,8 +156,7 @@ class ProgramData:
         evaluator = self.evaluator
         sizes = {view: np.ones(evaluator.resources[view].size) for view in VIEWS}
         some = self._own.part(slice(0, 50))
-        known = all(not np.isnan(value).any() for value in some.values if isinstance(value, np.ndarray))
-        known = known and not any(value.missing for value in some.values if isinstance(value, CurveStack))
+        known = self._has_values(some)
         for group in evaluator.groups:
             for view in VIEWS:
                 at = group.slices[view]

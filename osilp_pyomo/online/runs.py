@@ -27,8 +27,9 @@ from osilp_pyomo.online.stages.template import Arrivals
 _WHY = {
     "priced": "as the price asked",
     "tie": "on a tie",
-    "guard": "cut down to what fitted",
+    "guard": "changed to what fitted",
     "null": "refused, for nothing fitted",
+    "overrun": "served though nothing fitted",
 }
 #: What each offline method stands for as a benchmark.
 BENCHMARKS = {
@@ -308,7 +309,8 @@ class Run(RunSummary):
         On the index of the data; ``wanted`` is what the prices asked for.
     reasons, rewards : Series
         Why and what each decision earned. "priced": as the price asked; "tie": the price left it open; "guard": cut
-        down to what fitted; "null": nothing fitted.
+        down to what fitted, or raised to what was still needed; "null": nothing fitted; "overrun": nothing fitted, and
+        it had to be served.
     objective, counts, price, remaining, policy, guard, seconds
         As in :class:`RunSummary`.
 

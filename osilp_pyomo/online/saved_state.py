@@ -68,6 +68,8 @@ def check_arrays(
             raise _wrong(path, f"'{name}' must have the shape {np.shape(fresh[name])} (got {array.shape})")
         if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
+    if "offers" in arrays and np.any(arrays["offers"] < 0):
+        raise _wrong(path, "'offers' must not be negative")
     if not free_state and "state:numbers" in arrays and np.any(arrays["state:numbers"] < 0):
         raise _wrong(path, "'state:numbers' must not be negative")
 

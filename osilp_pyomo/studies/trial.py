@@ -278,7 +278,7 @@ class _Trial:
             "row_violation": float(run.row_violation.max()) if len(run.row_violation) else 0.0,
             "remaining": float(left.mean()) if len(left) else np.nan,
             "least_remaining": float(left.min()) if len(left) else np.nan,
-            "guarded": float(run.reasons.isin(["guard", "null"]).mean()),
+            "guarded": float(run.reasons.isin(["guard", "null", "overrun"]).mean()),
             "step_microseconds": 1e6 * run.seconds / len(run.reasons),
         })  # fmt: skip
         record.update({f"seconds_{name}": found.seconds for name, found in optima.items()})

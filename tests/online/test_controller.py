@@ -360,24 +360,24 @@ def test_options_take_the_best_that_fits():
     assert [step.reason for step in taken] == ["priced", "guard", "null"]
 
 
-def test_guards_need_a_null_action_where_zero_is_none():
+def test_guards_need_a_null_action_where_use_is_fixed():
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))
     m.T = pyo.RangeSet(3)
-    m.cost = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.pay = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.heat = pyo.Param(m.T, mutable=True, initialize=0.1)
     m.x = pyo.Var(m.T, bounds=(0, 1))
-    m.pay = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
-    m.cover = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum((1 + u) * m.x[t] for t in m.T) >= 1)
+    m.reward = pyo.Objective(expr=sum(m.pay[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum((1 + u) * m.x[t] + m.heat[t] for t in m.T) <= 4)
     program = osilp.compile_online(m, stages=m.T, basis=osilp.Hat(3))
     assert program.default_guard == "none"
     with pytest.raises(OptionError) as caught:
         program.controller(osilp.MirrorDescent(), "pointwise")
     assert str(caught.value) == (
-        "guard='pointwise' is not possible, because the row 'cover' has a lower limit, which serving nobody does not keep; "
+        "guard='pointwise' is not possible, because an arrival uses something even if nothing is decided for it; "
         "name a null action by null=..., or use guard='none'."
     )
-    assert program.controller(osilp.MirrorDescent(), "pointwise", null=1.0).step(cost=1.0).t == 1
-    assert program.solve_offline().objective == pytest.approx(1.0)
+    assert program.controller(osilp.MirrorDescent(), "pointwise", null=0.0).step(pay=1.0, heat=0.1).t == 1
 
 
 # -- saving --------------------------------------------------------------------------------------------------

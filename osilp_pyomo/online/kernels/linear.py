@@ -21,7 +21,7 @@ FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
 # What guards a decision: nothing, what remains of the resources that are priced, or of others.
 NO_GUARD, OWN_GUARD, OTHER_GUARD = 0, 1, 2
 # Why a decision is what it is.
-PRICED, TIE, GUARDED, NULL = 0, 1, 2, 3
+PRICED, TIE, GUARDED, NULL, OVERRUN = 0, 1, 2, 3, 4
 # |f - w'g| below this share of its terms is a tie.
 TIE_SHARE = 1e-9
 # Running numbers beyond this are taken for infinite.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.online.stages.convex import QuadraticStage, SmoothStage
 from osilp_pyomo.online.stages.evaluator import Evaluator
-from osilp_pyomo.online.stages.linear import BoxStage, LinearStage, OptionsStage, StageSolver
+from osilp_pyomo.online.stages.linear import BoxStage, ExactlyOneStage, LinearStage, OptionsStage, StageSolver
 from osilp_pyomo.online.stages.newton import NewtonStage
 
 #: Solvers of a stage, the best first; the first that can solves it.
 STAGE_SOLVERS: tuple[type[StageSolver], ...] = (
     OptionsStage,
+    ExactlyOneStage,
     BoxStage,
     LinearStage,
     NewtonStage,

@@ -29,6 +29,8 @@ from osilp_pyomo.online.stages.template import StageTemplate
 _ROWS_PER_ROUND, _ROUNDS = 50, 40
 # What a guarded row may be overrun by, as a share of its whole budget.
 _ROUNDING = 1e-12
+# What overrunning all budgets costs, in everything that a decision can earn.
+_DEAR = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,13 @@ class StageSolver(ABC):
             return rounded if room.fits(rounded) and self._in_own_rows(batch, rounded) else null
         return found
 
+    def serve(self, batch: Batch, weights: FloatArray, room: Room, sizes: FloatArray) -> FloatArray:
+        """A decision of an arrival that must be served: the best that fits, else what overruns least.
+
+        An overrun is measured by ``sizes`` (N,), the budgets. For linear stages only.
+        """
+        return _serve_linear(self.template, batch, weights, room, sizes)
+
     def _in_own_rows(self, batch: Batch, x: FloatArray) -> bool:
         values = self.template.values(batch.arrivals, x[None])[0]
         activity = batch.own[0] @ values + batch.own_fixed[0]
@@ -223,6 +232,50 @@ class OptionsStage(BoxStage):
         return result
 
 
+class ExactlyOneStage(_LinearFit):
+    """Exactly one of several options, each with its own reward and use."""
+
+    name = "closed form: exactly one of several options"
+    asked_as = "closed form"
+
+    @classmethod
+    def solves(cls, template: StageTemplate) -> bool:
+        return template.must_choose
+
+    def best(self, batch: Batch, weights: FloatArray, densities: Densities) -> FloatArray:
+        result = np.zeros_like(weights)
+        result[np.arange(len(batch)), np.argmax(weights, axis=1)] = 1.0
+        return result
+
+    def serve(self, batch: Batch, weights: FloatArray, room: Room, sizes: FloatArray) -> FloatArray:
+        options = np.eye(len(weights))
+        fitting = np.array([room.fits(option) for option in options])
+        if fitting.any():
+            return options[int(np.argmax(np.where(fitting, weights, -np.inf)))]
+        overrun = np.array([float((room.excess(option) / sizes).max()) for option in options])
+        least = overrun <= overrun.min() * (1 + 1e-9)
+        return options[int(np.argmax(np.where(least, weights, -np.inf)))]
+
+
+def _serve_linear(
+    template: StageTemplate, one: Batch, weights: FloatArray, room: Room, sizes: FloatArray
+) -> FloatArray:
+    """The stage's LP or MILP with one more variable: the share of budgets that rows are overrun by, at a high price."""
+    rows = np.zeros(len(room.left), dtype=bool)
+
+    def solve(rows: BoolArray) -> FloatArray | None:
+        return _linear(template, one, weights, room.usage[:, rows], room.spare[rows], sizes[rows])
+
+    def excess(found: FloatArray) -> FloatArray:
+        x, share = found[:-1], found[-1]
+        return np.where(room.excess(x) > 0, room.excess(x) - share * sizes, -1.0)
+
+    found = add_violated(solve(rows), rows, solve, excess, largest(_ROWS_PER_ROUND, _ROUNDING), _ROUNDS)
+    if found is None:
+        raise _no_decision(one, "it has no solution")
+    return found[:-1]
+
+
 def _fit_linear(
     template: StageTemplate, one: Batch, weights: FloatArray, wanted: FloatArray, room: Room, null: FloatArray
 ) -> FloatArray:
@@ -239,8 +292,17 @@ def _fit_linear(
 
 
 def _linear(
-    template: StageTemplate, one: Batch, weights: FloatArray, usage: FloatArray, left: FloatArray
+    template: StageTemplate,
+    one: Batch,
+    weights: FloatArray,
+    usage: FloatArray,
+    left: FloatArray,
+    sizes: FloatArray | None = None,
 ) -> FloatArray | None:
+    """The best decision within rows of its own and others; with ``sizes``, those may be overrun by a share of them.
+
+    That share is then the last number of the answer.
+    """
     own = one.own[0]
     limits = -one.own_fixed[0]
     equality = np.array([row.equality for row in template.own_rows], dtype=bool)
@@ -258,6 +320,17 @@ def _linear(
         row_upper=upper,
         column_names=[str(label) for label in template.decisions],
     )
+    if sizes is not None:
+        reach = np.where(np.isfinite(lp.column_upper - lp.column_lower), lp.column_upper - lp.column_lower, 1.0)
+        lp = replace(
+            lp,
+            cost=np.append(weights, -_DEAR * (1e-300 + np.abs(weights) @ reach)),
+            column_lower=np.append(lp.column_lower, 0.0),
+            column_upper=np.append(lp.column_upper, np.inf),
+            integer=np.append(template.integer, False),
+            matrix=sparse.csr_array(np.column_stack([matrix, np.concatenate([np.zeros(len(own)), -sizes])])),
+            column_names=[*lp.column_names, "overrun"],
+        )
     # What a stage decides may be measured in billionths, and HiGHS' tolerances are absolute.
     scaling = scaling_for(lp, [])
     model = HighsModel(lp, scaling)
@@ -269,7 +342,7 @@ def _linear(
         raise _no_decision(one, "it is unbounded: a decision that earns more than it costs has no bound")
     if found.x is None:
         return None
-    return np.clip(found.x, one.lower[0], one.upper[0])
+    return np.clip(found.x, lp.column_lower, lp.column_upper)
 
 
 def _no_decision(batch: Batch, why: str) -> Exception:

@@ -299,18 +299,30 @@ class StageTemplate:
         """Whether f, g and the stage's own rows are linear in the decision."""
         return len(self.functions) == len(self.decisions) and not any(family.mixed for family in self.families)
 
-    @cached_property
+    @property
     def options(self) -> bool:
         """Whether a stage chooses at most one of several options: 0 <= x <= 1 and one row sum(x) <= 1."""
+        return self.chooses_one and not self.own_rows[0].equality
+
+    @property
+    def must_choose(self) -> bool:
+        """Whether a stage chooses exactly one of several options: 0 <= x <= 1 and one row sum(x) == 1."""
+        return self.chooses_one and self.own_rows[0].equality
+
+    @cached_property
+    def chooses_one(self) -> bool:
+        """Whether a stage chooses one of several options, or perhaps none."""
         if len(self.own_rows) != 1 or not self.linear or len(self.decisions) < 2:
             return False
         (row,) = self.own_rows
-        if row.equality or any(term.slots for term in row.terms):
+        if any(term.slots for term in row.terms):
             return False
         found: dict[int, float] = {}
         for term in row.terms:
             found[term.function] = found.get(term.function, 0.0) + (_constant((term,)) or 0.0)
-        if found != {**dict.fromkeys(range(len(self.decisions)), 1.0), CONSTANT: -1.0}:
+        one_of_all = {**dict.fromkeys(range(len(self.decisions)), 1.0), CONSTANT: -1.0}
+        turned = {function: -value for function, value in found.items()}
+        if found != one_of_all and not (row.equality and turned == one_of_all):
             return False
         lower = [_constant(terms) for terms in self.lower]
         upper = [np.inf if terms is None else _constant(terms) for terms in self.upper]

@@ -469,12 +469,14 @@ class StageLoop:
     ) -> tuple[FloatArray, int]:
         """A decision for an arrival that must be served: one that keeps pace, else the one that is least ahead of it.
 
-        A budget that is spent on those who pay best is gone when those come who have no other choice. So nine tenths
-        of it are given out no faster than arrivals come, as long as there is another way.
+        A budget that is spent on those who pay best is gone when those come who have no other choice. So it is given
+        out little faster than arrivals come, as long as there is another way: nine tenths of what the arrivals ahead
+        take on average are kept for them, and a little to the very end for those who have no other choice.
         """
         total = np.maximum(live.total[self.guard], 0.0)
+        last = np.minimum(fitting.KEPT_USES * np.abs(room.usage).max(axis=0), fitting.MOST_KEPT * total)
         paced = room.margins.copy()
-        paced[fitting.RESERVE] = fitting.PACED * fitting.share_ahead(float(live.horizon), live.t) * total
+        paced[fitting.RESERVE] = fitting.PACED * fitting.share_ahead(float(live.horizon), live.t) * total + last
         if replace(room, margins=paced).fits(wanted[0]):
             return wanted, reason
         sizes = np.where(total > 0, total, self.program.budget_sizes[self.guard])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
-from osilp_pyomo.online.stages.identity import Identity, ModelIdentity, identity_of
+from osilp_pyomo.online.stages.identity import DataMoments, Identity, ModelIdentity, identity_of
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Why decisions were taken, as the end of "so many ...".
@@ -87,7 +88,7 @@ class RowUse:
         return self.overrun / len(self.excess)
 
 
-class RunSummary:
+class RunSummary(ABC):
     """What is known of a run however long it was; what :class:`Run` and :class:`LongRun` share.
 
     Attributes
@@ -235,9 +236,9 @@ class RunSummary:
             name += f", which ended with status '{benchmark.status}' and is no optimum"
         return Regret(value, value / size if size > 0 else np.nan, name)
 
+    @abstractmethod
     def _identity(self) -> Identity:
         """Which problem was run."""
-        return identity_of(self._evaluator, sum(self.counts.values()))
 
     def _model_identity(self) -> ModelIdentity | None:
         """What the model of the arrivals has in its objective, where it is known."""
@@ -392,10 +393,15 @@ class LongRun(RunSummary):
         reasons: Any,
         seconds: float,
         written: Path | None,
+        data: DataMoments,
     ) -> None:
         super().__init__(evaluator, controller, earned, reasons, seconds, False)
         self.arrivals = int(np.sum(reasons))
         self.written = written
+        self._data = data
+
+    def _identity(self) -> Identity:
+        return identity_of(self._evaluator, self._data)
 
     def __str__(self) -> str:
         kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"

@@ -18,6 +18,7 @@ from models import packing
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
+from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, NoSolutionError, OptionError, SolverError
 from osilp_pyomo.lp import wide as wide_lp
 
@@ -584,3 +585,26 @@ def test_unpickled_programs_stay_here(frame):
     assert program.solve_offline([frame], "projected").status == "optimal"
     with pytest.raises(OptionError, match="the program cannot be sent to another process"):
         program.solve_offline([frame], "projected", executor=2)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 60])
+def test_a_run_in_chunks_knows_whose_optimum_its_benchmark_is(chunk, tmp_path):
+    program = osilp.compile_online(demo_model(arrivals=60), stages="T", basis=osilp.RBF(5))
+    frame = program.data
+    frame.to_parquet(tmp_path / "a.parquet")
+    run = program.replay(osilp.Greedy(), osilp.Chunks(tmp_path / "a.parquet", rows=chunk))
+    best = program.solve_offline(frame, "projected")
+    whole = program.replay(osilp.Greedy(), frame).regret(best)
+    assert run.regret(best).value == pytest.approx(whole.value)
+    # In another order, and read from chunks itself.
+    mixed = frame.sample(frac=1.0, random_state=0)
+    mixed.to_parquet(tmp_path / "b.parquet")
+    assert run.regret(program.solve_offline(mixed, "projected")).value == pytest.approx(whole.value, rel=1e-6)
+    in_chunks = program.solve_offline(osilp.Chunks(tmp_path / "b.parquet", rows=13), "projected")
+    assert run.regret(in_chunks).value == pytest.approx(whole.value, rel=1e-6)
+    for other in (frame * 0.5, frame.assign(place=frame.place.to_numpy()[::-1])):
+        with pytest.raises(OptionError, match="one of as many arrivals as the run met, but with other data"):
+            run.regret(program.solve_offline(other, "projected"))
+        other.to_parquet(tmp_path / "c.parquet")
+        with pytest.raises(OptionError, match="one of as many arrivals as the run met, but with other data"):
+            run.regret(program.solve_offline(osilp.Chunks(tmp_path / "c.parquet", rows=13), "projected"))

@@ -14,6 +14,7 @@ from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.runs import LongRun
+from osilp_pyomo.online.stages.identity import DataMoments
 
 _REASONS = np.array(REASONS, dtype=object)
 
@@ -26,15 +27,19 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
     if expected is not None:
         _refuse_too_many(expected, controller.horizon)
     earned, reasons = 0.0, np.zeros(len(REASONS), dtype=np.int64)
+    data: DataMoments | None = None
 
     def fill(sink: Sink) -> None:
-        nonlocal earned, reasons
+        nonlocal earned, reasons, data
         met = 0
         with bar(progress, total=expected, desc="replay", unit=" arrivals") as shown:
             for frame in chunks.frames(program.intake.columns):
                 arrivals = program.arrivals(frame)
                 met += len(arrivals)
                 _refuse_too_many(met, controller.horizon)
+                if len(arrivals):
+                    moments = DataMoments.of(arrivals)
+                    data = moments if data is None else data.join(moments)
                 for batch in program.evaluator.batches(arrivals):
                     outcome = controller.meet(batch)
                     codes = outcome.reasons.astype(np.int64)
@@ -46,7 +51,8 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
             raise DataError("replay: there are no arrivals.")
 
     write_decisions(target, program.template.decisions, fill)
-    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target)
+    assert data is not None
+    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target, data)
 
 
 def _refuse_too_many(count: int, horizon: int) -> None:

@@ -37,7 +37,7 @@ from osilp_pyomo.online.chunks.source import Chunks
 from osilp_pyomo.online.hindsight.lp import ordinary_duals, stage_subject
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import PROJECTED
-from osilp_pyomo.online.stages.identity import identity_of
+from osilp_pyomo.online.stages.identity import DataMoments, identity_of
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily
 
 # Arrivals of a block whose columns are computed once more, and what they may differ by.
@@ -186,13 +186,17 @@ def _without_answer(program: ProgramData, answer: WideAnswer, seconds: float) ->
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What one block adds: use and absolute use of each family at points, use of ordinary rows, reward, decisions."""
+    """What one block adds: use and absolute use of each family at points, use of ordinary rows, reward, decisions.
+
+    ``data`` is what the data of its arrivals add up to.
+    """
 
     activity: list[FloatArray]
     size: list[FloatArray]
     rows: FloatArray
     reward: float
     decisions: FloatArray | None
+    data: DataMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +227,7 @@ class _Look:
         reward = float((cost * x).sum() + earned.sum())
         return _Seen(
             [first for first, _ in pairs], [second for _, second in pairs], np.array(totals), reward,
-            x if self.keep else None,
+            x if self.keep else None, DataMoments.of(arrivals),
         )  # fmt: skip
 
     def _refuse_changed(self, program: ProgramData, block: FileBlock, arrivals: Arrivals) -> None:
@@ -270,6 +274,7 @@ class _Settling:
         self._maker = BlockMaker.of(program, folder)
         total = sum(block.arrivals for block in blocks)
         self.points = [audit_points(family.domain, total, None) for family in program.template.families]
+        self.data: DataMoments | None = None
 
     def sweep(self, run: Callable[..., Any], sink: Sink, keep: bool, progress: bool) -> None:
         """Look at all blocks; hand decisions on where they are kept."""
@@ -285,6 +290,7 @@ class _Settling:
                 for number in range(len(self.points)):
                     self.activity[number] += seen.activity[number]
                     self.size[number] += seen.size[number]
+                self.data = seen.data if self.data is None else self.data.join(seen.data)
                 self.rows += seen.rows
                 self.reward += seen.reward
                 if seen.decisions is not None:
@@ -330,8 +336,8 @@ class _Settling:
             answer.status, self.reward, bound, point, evaluator.resources[PROJECTED].size, memory, complaint=complaint
         )
         result = make_result(stage_subject(template), "projected", solved, seconds)
-        arrivals = sum(block.arrivals for block in self.blocks)
-        return replace(result, written=written, solved_for=identity_of(evaluator, arrivals))
+        assert self.data is not None
+        return replace(result, written=written, solved_for=identity_of(evaluator, self.data))
 
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:
         points = self.points[number]

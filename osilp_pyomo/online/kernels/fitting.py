@@ -16,8 +16,9 @@ SLACK, RESERVE, TAIL = 0, 1, 2
 BUDGET_ROUNDING = 1e-12
 # The reserve before the first arrival as a share of the budget, and the shortest horizon that needs one.
 BUDGET_RESERVE, LONG = 1e-3, 100
-# Where every arrival must be served, this share of a budget is given out no faster than arrivals come.
-PACED = 0.9
+# Where every arrival must be served, this share of a budget is given out no faster than arrivals come; so many uses,
+# and at most this share, are kept to the end for arrivals that have no other choice.
+PACED, KEPT_USES, MOST_KEPT = 0.9, 3.0, 0.05
 # Uses below this share of the slack count for nothing: thousand million of them are less than one slack.
 NEGLIGIBLE = 1e-9
 # A row with less than this many slacks left counts as used up: what fits into less would be decided by rounding.

@@ -23,13 +23,13 @@ _OTHER_DATA = "one of as many arrivals as the run met, but with other data"
 # What rounding leaves of a coefficient that is zero, relative to the largest.
 _NOTHING = 1e-12
 _OTHER_NUMBERS = "one with other numbers in its objective than the arrivals of the run"
-# More columns than these are mixed at random into so many.
-_COLUMNS = 20
+# More columns than these are mixed at random into so many; very many are mixed before they are multiplied.
+_COLUMNS, _MOST_COLUMNS = 20, 200
 
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What tells one problem from another; ``scales`` and ``moments`` are None where only the count is known.
+    """What tells one problem from another.
 
     ``moments`` are the sums of products of any two columns of the data, each divided by its largest entry in
     ``scales``, with a column of ones: they do not depend on the order of the arrivals, but on which numbers belong to
@@ -39,8 +39,8 @@ class Identity:
     count: int
     formulas: tuple[str, ...]
     limits: FloatArray
-    scales: FloatArray | None = None
-    moments: FloatArray | None = None
+    scales: FloatArray
+    moments: FloatArray
 
     def difference(self, other: Identity) -> str | None:
         """In which way another problem is not this one, as far as both tell; None if it is the same."""
@@ -50,12 +50,10 @@ class Identity:
             return f"one of {other.count} arrivals, and the run met {self.count}"
         if self.limits.shape != other.limits.shape or not _alike(self.limits, other.limits):
             return "one with other limits than those of the run"
-        if self.scales is None or other.scales is None or self.moments is None or other.moments is None:
-            return None
         if self.scales.shape != other.scales.shape or not _alike(self.scales, other.scales):
             return _OTHER_DATA
         apart = np.abs(self.moments - other.moments)
-        return _OTHER_DATA if np.any(apart > _SAME * self.count) else None
+        return None if np.all(apart <= _SAME * self.count) else _OTHER_DATA
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,26 +75,67 @@ class ModelIdentity:
         return None if np.allclose(self.costs, other.costs, rtol=_SAME, atol=_SAME * size) else _OTHER_NUMBERS
 
 
-def identity_of(evaluator: Evaluator, arrivals: Arrivals | int) -> Identity:
-    """The identity of a problem, from its arrivals or from how many there are."""
+@dataclass(frozen=True, eq=False)
+class DataMoments:
+    """What the data of some arrivals add up to; those of chunks can be joined in any order.
+
+    ``scales`` (c,) are the largest entries of the columns; ``sizes`` (k,) what the columns that ``moments`` (k + 1,
+    k + 1) are of were divided by: the same ones, or random mixtures of very many.
+    """
+
+    count: int
+    scales: FloatArray
+    sizes: FloatArray
+    moments: FloatArray
+
+    @classmethod
+    def of(cls, arrivals: Arrivals) -> DataMoments:
+        """Those of some arrivals; curves count by random sums of their values."""
+        columns: list[FloatArray] = []
+        for value in arrivals.values:
+            columns += value.sums() if isinstance(value, CurveStack) else [value]
+        data = np.array(columns, dtype=float).T if columns else np.zeros((len(arrivals), 0))
+        scales = np.abs(data).max(axis=0, initial=0.0)
+        if data.shape[1] > _MOST_COLUMNS:
+            data = data @ _mixing(data.shape[1])
+        sizes = np.abs(data).max(axis=0, initial=0.0)
+        data = np.column_stack([np.ones(len(data)), data / np.where(sizes > 0, sizes, 1.0)])
+        # A product this thin is slower in several threads.
+        with threadpool_limits(1, user_api="blas"):
+            return cls(len(arrivals), scales, sizes, data.T @ data)
+
+    def join(self, other: DataMoments) -> DataMoments:
+        """Those of both together."""
+        sizes = np.maximum(self.sizes, other.sizes)
+        moments = self._divided_by(sizes) + other._divided_by(sizes)
+        return DataMoments(self.count + other.count, np.maximum(self.scales, other.scales), sizes, moments)
+
+    def _divided_by(self, sizes: FloatArray) -> FloatArray:
+        share = np.append(1.0, np.divide(self.sizes, sizes, out=np.ones_like(sizes), where=sizes > 0))
+        return share[:, None] * self.moments * share
+
+    def mixed(self) -> FloatArray:
+        """The moments of at most so many columns: more are mixed at random."""
+        count = len(self.sizes)
+        if count <= _COLUMNS:
+            return self.moments
+        mixing = np.zeros((count + 1, _COLUMNS + 1))
+        mixing[0, 0] = 1.0
+        mixing[1:, 1:] = _mixing(count)
+        return mixing.T @ self.moments @ mixing
+
+
+def _mixing(count: int) -> FloatArray:
+    return np.random.default_rng(0).normal(size=(count, _COLUMNS)) / np.sqrt(count)
+
+
+def identity_of(evaluator: Evaluator, arrivals: Arrivals | DataMoments) -> Identity:
+    """The identity of a problem, from its arrivals or from what their data add up to."""
     template = evaluator.template
     formulas = tuple(f"{name}: {text}" for name, text in sorted(template.texts.items()) if " limit " not in name)
-    known = (("maximize" if template.maximize else "minimize", *formulas), _limits(evaluator))
-    if isinstance(arrivals, int):
-        return Identity(arrivals, *known)
-    columns: list[FloatArray] = []
-    for value in arrivals.values:
-        columns += value.sums() if isinstance(value, CurveStack) else [value]
-    data = np.array(columns, dtype=float).T if columns else np.zeros((len(arrivals), 0))
-    scales = np.abs(data).max(axis=0, initial=0.0)
-    data = data / np.where(scales > 0, scales, 1.0)
-    if data.shape[1] > _COLUMNS:
-        mixing = np.random.default_rng(0).normal(size=(data.shape[1], _COLUMNS)) / np.sqrt(data.shape[1])
-        data = data @ mixing
-    data = np.column_stack([np.ones(len(data)), data])
-    # A product this thin is slower in several threads.
-    with threadpool_limits(1, user_api="blas"):
-        return Identity(len(arrivals), *known, scales, data.T @ data)
+    data = arrivals if isinstance(arrivals, DataMoments) else DataMoments.of(arrivals)
+    sense = "maximize" if template.maximize else "minimize"
+    return Identity(data.count, (sense, *formulas), _limits(evaluator), data.scales, data.mixed())
 
 
 def _limits(evaluator: Evaluator) -> FloatArray:

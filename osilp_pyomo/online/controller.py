@@ -481,7 +481,7 @@ class Controller:
         arrivals = self.program.intake.row(row, theta)
         if count:
             self._refuse_beyond(1)
-        return self._checked(self._evaluator.batch(arrivals))
+        return self._checked(self._evaluator.batch(arrivals), fresh=True)
 
     def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
         """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""
@@ -516,8 +516,11 @@ class Controller:
                 "policy on test functions, or give the data themselves."
             )
 
-    def _checked(self, batch: Batch) -> Batch:
-        """Arrivals as the guard counts them; those that it could not protect from are refused."""
+    def _checked(self, batch: Batch, fresh: bool = False) -> Batch:
+        """Arrivals as the guard counts them; those that it could not protect from are refused.
+
+        A single one that is ``fresh``, and nobody else's, is lifted in place where that can be.
+        """
         self._refuse_other_program(batch)
         if POINTWISE not in batch.use:
             self._refuse_without_points()
@@ -526,6 +529,8 @@ class Controller:
         if self.guard == "pointwise":
             if self.program.index_guard.gaps:
                 self.program.refuse_narrow(batch)
+            if fresh and self.program.index_guard.lift_one(batch):
+                return batch
             return self.program.index_guard.lifted(batch)
         return batch
 

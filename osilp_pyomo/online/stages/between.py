@@ -50,6 +50,10 @@ class Between:
         # For each term and sign: lifts by the parts of octaves that the data lie in; None where it is not smooth.
         self._known: dict[tuple[int, int], dict[tuple[int, ...], FloatArray | None]] = {}
         self._remembered = 0
+        # The slots of a family's only term, where they are all numbers.
+        self._only: tuple[int, ...] | None = None
+        if len(family.terms) == 1 and all(isinstance(slot, int) for slot in family.terms[0].slots):
+            self._only = tuple(slot for slot in family.terms[0].slots if isinstance(slot, int))
 
     def _at_points(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """What cells ask of their left and right ends (B, M - 1), as lifts of the guard's points (B, M)."""
@@ -99,6 +103,14 @@ class Between:
             result[rough] = self._by_cells(term, sign, [slot[rough] for slot in given], len(rough))
         return result
 
+    def known_lift(self, sign: int, values: Sequence[Any]) -> FloatArray | None:
+        """The lift (M,) of the only term for one arrival, where it was asked for before and is finite; else None."""
+        known = self._known.get((0, sign))
+        if known is None or self._only is None:
+            return None
+        width = self._width
+        return known.get(tuple([_part(values[slot].item() / width) for slot in self._only]))
+
     def _codes(self, given: Sequence[FloatArray], count: int) -> tuple[list[tuple[int, ...]], IntArray]:
         """Which parts of octaves the data lie in: the different ones, and which of those each arrival has.
 
@@ -137,6 +149,8 @@ class Between:
                 size = np.broadcast_to(np.maximum(*map(np.abs, found.value)), (len(some), _BOXES)).max(axis=1)
                 cells = bend[:, self._box] * self._bulge
                 smooth = cells.max(axis=1, initial=0.0) <= _PEAK * size
+            # What is not finite is no smooth lift: it is looked at again cell by cell, and refused by whoever asked.
+            smooth &= np.isfinite(cells).all(axis=1)
             lifts = self._at_points(cells, cells)
             result += [lift if good else None for lift, good in zip(lifts, smooth.tolist(), strict=True)]
         return result

@@ -278,6 +278,13 @@ class Evaluator:
         return np.zeros((1, 0, 1)), np.zeros((1, 0))
 
     @cached_property
+    def _nothing_earned(self) -> FloatArray:
+        """What a single arrival earns whatever is decided, where that is nothing."""
+        nothing = np.zeros(1)
+        nothing.flags.writeable = False
+        return nothing
+
+    @cached_property
     def _coordinates(self) -> list[FloatArray]:
         return [self.points[0][None, :, axis] for axis in range(self.points[0].shape[1])]
 
@@ -287,7 +294,11 @@ class Evaluator:
         assert term is not None
         assert self._same_bounds is not None
         with np.errstate(all="ignore"):
-            rewards, earned = template.numbers(template.objective, arrivals)
+            if len(template.objective) == 1 and template.objective[0].function != CONSTANT:
+                rewards = np.asarray(template.objective[0].values(arrivals, ()), dtype=float).reshape(1, 1)
+                earned = self._nothing_earned
+            else:
+                rewards, earned = template.numbers(template.objective, arrivals)
             values = np.asarray(term.values(arrivals, self._coordinates), dtype=float)
             if values.shape != (1, len(self.points[0])):
                 return None

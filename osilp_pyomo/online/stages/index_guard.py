@@ -71,6 +71,18 @@ class IndexGuard:
                 total[group.slices[POINTWISE]] -= self._betweens[group.family][1][group.sign]
         return total
 
+    def lift_one(self, batch: Batch) -> bool:
+        """Lift the use of a single arrival in place, where that is known from before; False where it is not."""
+        evaluator = self._evaluator
+        if not evaluator.simple or batch.rewards.shape[1] > 1 or self.gaps:
+            return False
+        lift = self._betweens[0][0].known_lift(1, batch.arrivals.values)
+        if lift is None:
+            return False
+        use = batch.use[POINTWISE][0, 0]
+        np.add(use, lift, out=use)
+        return True
+
     def lifted(self, batch: Batch) -> Batch:
         """Arrivals with their use at points lifted by what their columns can be above their chords between them."""
         if len(self.gaps) == len(self._evaluator.template.families):

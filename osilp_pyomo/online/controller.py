@@ -20,8 +20,11 @@ from osilp_pyomo.online.live import Live, too_large
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, policy_record, view_of
 from osilp_pyomo.online.program_data import ProgramData
-from osilp_pyomo.online.saved_state import check_arrays, read_history
+from osilp_pyomo.online.saved_state import check_arrays, read_history, read_pieces
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
+from osilp_pyomo.online.stages.evaluator import ResourceGroup
+from osilp_pyomo.online.stages.pieces import Pieces
+from osilp_pyomo.online.stages.template import CONSTANT
 
 REASONS = ("priced", "tie", "guard", "null", "overrun")
 GUARDS = ("none", *VIEWS)
@@ -331,9 +334,19 @@ class Controller:
         live = self._live.copy()
         for view in VIEWS:
             live.left[view] += self._evaluator.used(batch, taken, view)[0]
+        live.pieces = self._given_back_on_pieces(live, batch, taken[0])
         live.earned -= float(self._evaluator.reward(batch, taken)[0])
         self._refuse_infinite(live, batch)
         self._live = live
+
+    def _given_back_on_pieces(self, live: Live, batch: Batch, x: FloatArray) -> tuple[Pieces, ...]:
+        result = []
+        for group, pieces, terms in zip(self.program.index_guard.stepped, live.pieces, batch.steps, strict=False):
+            for function, steps in terms:
+                amount = 1.0 if function == CONSTANT else float(x[function])
+                pieces = pieces.paid(steps, np.array([-group.sign * amount]))
+            result.append(pieces)
+        return tuple(result)
 
     def add_budget(self, row: Any, amount: Any) -> None:
         """Replenish a row: by a number, or for a semi-infinite row by a function of the index.
@@ -369,9 +382,18 @@ class Controller:
                 change = group.sign * amounts / evaluator.resources[view].unit[group.slices[view]]
                 live.total[view][group.slices[view]] += change
                 live.left[view][group.slices[view]] += change
+                if view == POINTWISE:
+                    live.pieces = self._raised_pieces(live, group, change)
         if not live.finite or not all(np.all(np.isfinite(total)) for total in live.total.values()):
             raise OptionError(f"add_budget: the amount for '{name}' is too large to be counted.")
         self._live = live
+
+    def _raised_pieces(self, live: Live, group: ResourceGroup, change: FloatArray) -> tuple[Pieces, ...]:
+        guard = self.program.index_guard
+        return tuple(
+            pieces.raised(*guard.along(each, change)) if each is group else pieces
+            for each, pieces in zip(guard.stepped, live.pieces, strict=False)
+        )
 
     def revise(self, horizon: int) -> None:
         """Expect another number of arrivals in all; the budget stays what it is."""
@@ -410,6 +432,8 @@ class Controller:
         arrays = {_TOTAL[view]: live.total[view] for view in VIEWS} | {_LEFT[view]: live.left[view] for view in VIEWS}
         if live.offers.size:
             arrays["offers"] = live.offers
+        for number, pieces in enumerate(live.pieces):
+            arrays |= {f"pieces:{number}:{name}": value for name, value in vars(pieces).items()}
         return {**arrays, "null": self._loop.null, **{f"state:{name}": value for name, value in live.state.items()}}
 
     def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -430,6 +454,7 @@ class Controller:
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
+            pieces=read_pieces(path, arrays, fresh.pieces),
         )
 
     def begin_at(self, dual: FloatArray) -> None:

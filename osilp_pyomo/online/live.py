@@ -13,6 +13,7 @@ from osilp_pyomo.online.history import History
 from osilp_pyomo.online.kernels.linear import LARGEST
 from osilp_pyomo.online.policies import Setting, State
 from osilp_pyomo.online.stages.batch import PerView
+from osilp_pyomo.online.stages.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Live:
 
     ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
     between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
-    that need something, and of its square.
+    that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so.
     """
 
     t: int
@@ -45,6 +46,7 @@ class Live:
     pack: FloatArray | None = None
     gaps: dict[str, str] = field(default_factory=dict)
     offers: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
+    pieces: tuple[Pieces, ...] = ()
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
@@ -52,7 +54,7 @@ class Live:
         left = {view: each.copy() for view, each in self.left.items()}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
-            gaps=self.gaps, offers=self.offers,
+            gaps=self.gaps, offers=self.offers, pieces=self.pieces,
         )  # fmt: skip
 
     def packed(self) -> Live:
@@ -79,7 +81,8 @@ class Live:
     @property
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
-        arrays = [*self.left.values(), self.offers, *(np.asarray(value) for value in self.state.values())]
+        pieces = [each.left for each in self.pieces]
+        arrays = [*self.left.values(), self.offers, *pieces, *(np.asarray(value) for value in self.state.values())]
         numbers = [each for each in arrays if each.dtype.kind == "f"]
         return abs(self.earned) < LARGEST and all(bool((np.abs(each) < LARGEST).all()) for each in numbers)
 

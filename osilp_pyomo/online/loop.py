@@ -32,9 +32,14 @@ from osilp_pyomo.online.needs import (
 from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.online.stages.batch import OTHER, POINTWISE, PROJECTED, VIEWS, Batch
+from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
+from osilp_pyomo.online.stages.pieces import Pieces
+from osilp_pyomo.online.stages.template import CONSTANT
+
+# Numbers of uses on pieces that are held together, and arrivals that are cut into pieces together.
+_BLOCK, _TOGETHER = 2**20, 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +83,19 @@ class StageLoop:
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision: number by number where compiled.
         self._runs_single = HAS_NUMBA and self.cannot_fail and len(program.template.decisions) == 1
-        self.steps_single = self._runs_single and not self._evaluator.has_fixed
+        # Rows whose columns are steps are guarded piece by piece.
+        self._on_pieces = guard == POINTWISE and bool(program.index_guard.stepped)
+        self._guard_view = GUARDED if self._on_pieces else guard
+        self.steps_single = self._runs_single and not self._evaluator.has_fixed and not self._on_pieces
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
         self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
         # What the policy prices, and the other view of the same rows.
         self._view = view_of(policy)
-        self._other = OTHER[self._view]
+        self._other = GUARDED if self._on_pieces else OTHER[self._view]
         self._guarded_view = kernels.NO_GUARD
         if guard != "none":
-            self._guarded_view = kernels.OWN_GUARD if guard == self._view else kernels.OTHER_GUARD
+            self._guarded_view = kernels.OWN_GUARD if self._guard_view == self._view else kernels.OTHER_GUARD
 
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""
@@ -97,7 +105,8 @@ class StageLoop:
         left = {view: each.copy() for view, each in total.items()}
         history = History(self._view) if isinstance(self.policy, Resolve) else None
         offers = np.zeros((2, len(total[self.guard]) if self._needs else 0))
-        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers)
+        pieces = self.program.index_guard.pieces() if self._on_pieces else ()
+        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces)
         live.state = self.policy.start(self.setting(live))
         return live
 
@@ -157,6 +166,8 @@ class StageLoop:
     def held(self, live: Live, batch: Batch) -> LoopOutcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
+        if self._on_pieces:
+            batch = self._cut_pieces(live, batch)[0]
         if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
             self._reprice(live)
         usage, reach = batch.use[self._view], self._evaluator.reach(batch)
@@ -168,6 +179,62 @@ class StageLoop:
 
     def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
+        if not self._on_pieces:
+            return self._run(live, batch, forced, remember)
+        outcomes, start = [], 0
+        while start < len(batch):
+            # As many arrivals at a time as there is memory for their uses of all pieces.
+            count = sum(len(each.places) for each in live.pieces) + len(self.program.template.decisions)
+            at = slice(start, start + max(1, min(_TOGETHER, _BLOCK // count)))
+            part, pieces = self._cut_pieces(live, batch.part(at))
+            outcomes.append(self._run(live, part, None if forced is None else forced[at], remember))
+            self._join_pieces(live, pieces)
+            start = at.stop
+        return LoopOutcome.concat(outcomes)
+
+    def _cut_pieces(self, live: Live, batch: Batch) -> tuple[Batch, list[Pieces]]:
+        """Uses of arrivals on pieces that none of them steps within, beside those at points; ``live`` gets them too."""
+        guard, evaluator = self.program.index_guard, self._evaluator
+        kept, rules = guard.kept_at_points, self._rules(live)
+        count, functions = len(batch), len(self.program.template.functions)
+        use, fixed = [batch.use[POINTWISE][:, :, kept]], [batch.fixed[POINTWISE][:, kept]]
+        left, total, margins = (
+            [live.left[POINTWISE][kept]],
+            [live.total[POINTWISE][kept]],
+            [rules.margins[POINTWISE][:, kept]],
+        )
+        cut = []
+        for group, pieces, terms in zip(guard.stepped, live.pieces, batch.steps, strict=True):
+            finer = pieces.cut([steps.places for _, steps in terms])
+            values, constant = np.zeros((count, functions, len(finer.places))), np.zeros((count, len(finer.places)))
+            for function, steps in terms:
+                if function == CONSTANT:
+                    constant += group.sign * steps.at(finer.places)
+                else:
+                    values[:, function] += group.sign * steps.at(finer.places)
+            use.append(values)
+            fixed.append(constant if evaluator.has_fixed else constant[:0])
+            left.append(finer.left)
+            total.append(finer.total)
+            size = self.program.budget_sizes[POINTWISE][group.slices[POINTWISE]].max()
+            margins.append(fitting.make_margins(finer.total, size, live.horizon, reserve=0.0))
+            cut.append(finer)
+        live.left[GUARDED] = np.concatenate(left)
+        live.total = {**live.total, GUARDED: np.concatenate(total)}
+        live.rules = replace(rules, margins={**rules.margins, GUARDED: np.concatenate(margins, axis=1)})
+        uses = {**batch.use, GUARDED: np.concatenate(use, axis=2)}
+        return replace(batch, use=uses, fixed={**batch.fixed, GUARDED: np.concatenate(fixed, axis=1)}), cut
+
+    def _join_pieces(self, live: Live, cut: Sequence[Pieces]) -> None:
+        """Take what is left on pieces over from a run."""
+        left = live.left.pop(GUARDED)[int(self.program.index_guard.kept_at_points.sum()) :]
+        parts = np.split(left, np.cumsum([len(each.places) for each in cut])[:-1])
+        live.pieces = tuple(replace(each, left=part).merged() for each, part in zip(cut, parts, strict=True))
+        live.total = {view: live.total[view] for view in VIEWS}
+        assert live.rules is not None
+        live.rules = replace(live.rules, margins={view: live.rules.margins[view] for view in VIEWS})
+
+    def _run(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         if isinstance(self.policy, Resolve):
             return self._by_resolving(live, batch, forced, remember)
         return self._segment(live, batch, forced)
@@ -327,15 +394,18 @@ class StageLoop:
 
     def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
         """Pay for what the kernel did not look at, all arrivals together."""
-        other, unpaid = live.left[self._other], batch.fixed[self._other]
-        if not looked_at and self._other in batch.use:
-            values, usage = self.program.template.values(batch.arrivals, taken), batch.use[self._other]
-            if values.size > 1:
-                other -= values.ravel() @ usage.reshape(values.size, -1)
-            elif values[0, 0] != 0.0:
-                other -= values[0, 0] * usage[0, 0]
-        if len(unpaid):
-            other -= unpaid.sum(axis=0)
+        for view in live.left:
+            if view == self._view:
+                continue
+            other, unpaid = live.left[view], batch.fixed[view]
+            if not (looked_at and view == self._other) and view in batch.use:
+                values, usage = self.program.template.values(batch.arrivals, taken), batch.use[view]
+                if values.size > 1:
+                    other -= values.ravel() @ usage.reshape(values.size, -1)
+                elif values[0, 0] != 0.0:
+                    other -= values[0, 0] * usage[0, 0]
+            if len(unpaid):
+                other -= unpaid.sum(axis=0)
 
     def _finish_with_arrays(
         self,
@@ -383,10 +453,12 @@ class StageLoop:
         if forced is not None:
             taken = forced
         elif self.guard != "none":
-            asked, left = wanted, live.left[self.guard]
+            asked, left = wanted, live.left[self._guard_view]
             if coming is not None:
-                asked, weights = self._helping(one, weights, densities, wanted, left, coming)
-                left = room_of_needs(left, coming, self._needing, self.program.budget_sizes[self.guard])
+                points = live.left[self.guard]
+                asked, weights = self._helping(one, weights, densities, wanted, points, coming)
+                points = room_of_needs(points, coming, self._needing, self.program.budget_sizes[self.guard])
+                left = self._as_guarded(points, left)
             taken, reason = self._guarded(live, one, weights, densities, asked, reason, left)
             if reason in (kernels.PRICED, kernels.TIE) and not np.array_equal(taken, wanted):
                 reason = kernels.GUARDED
@@ -399,8 +471,9 @@ class StageLoop:
             state = policy.learn(state, setting, seen)
         live.state = state
         live.left[view] = live.left[view] - paid
-        if self._other in one.use:
-            live.left[self._other] = live.left[self._other] - evaluator.used(one, taken, self._other)[0]
+        for other in live.left:
+            if other != view and other in one.use:
+                live.left[other] = live.left[other] - evaluator.used(one, taken, other)[0]
         live.t += 1
         return LoopOutcome(wanted, taken, np.array([float(reason)]))
 
@@ -409,6 +482,13 @@ class StageLoop:
         weights = one.rewards - one.use[self._view] @ dual
         densities = self.program.densities(dual, self._view)
         return self._solver.best(one, weights, densities), weights, densities
+
+    def _as_guarded(self, points: FloatArray, rest: FloatArray) -> FloatArray:
+        """Numbers of resources at points, as far as a guard looks at them, and beside them others for its pieces."""
+        if not self._on_pieces:
+            return points
+        kept = points[self.program.index_guard.kept_at_points]
+        return np.concatenate([kept, rest[len(kept) :]])
 
     def _coming(self, live: Live, one: Batch) -> FloatArray:
         """What arrivals ahead will bring to rows that need something; the offer of this one is counted."""
@@ -446,7 +526,7 @@ class StageLoop:
         reason: int,
         left: FloatArray,
     ) -> tuple[FloatArray, int]:
-        evaluator, view = self._evaluator, self.guard
+        evaluator, view = self._evaluator, self._guard_view
         fixed = one.fixed[view]
         margins = self._rules(live).margins[view].copy()
         margins[fitting.RESERVE] *= fitting.share_ahead(float(live.horizon), live.t)
@@ -473,13 +553,13 @@ class StageLoop:
         out little faster than arrivals come, as long as there is another way: nine tenths of what the arrivals ahead
         take on average are kept for them, and a little to the very end for those who have no other choice.
         """
-        total = np.maximum(live.total[self.guard], 0.0)
+        total = np.maximum(live.total[self._guard_view], 0.0)
         last = np.minimum(fitting.KEPT_USES * np.abs(room.usage).max(axis=0), fitting.MOST_KEPT * total)
         paced = room.margins.copy()
         paced[fitting.RESERVE] = fitting.PACED * fitting.share_ahead(float(live.horizon), live.t) * total + last
         if replace(room, margins=paced).fits(wanted[0]):
             return wanted, reason
-        sizes = np.where(total > 0, total, self.program.budget_sizes[self.guard])
+        sizes = np.where(total > 0, total, self._as_guarded(self.program.budget_sizes[self.guard], np.ones(len(total))))
         x = self._solver.serve(one, weights[0], replace(room, margins=paced), sizes)
         paced[fitting.RESERVE] = 0.0
         return x[None], kernels.GUARDED if replace(room, margins=paced).fits(x) else kernels.OVERRUN

@@ -16,6 +16,7 @@ from osilp_pyomo.errors import SavedStateError
 from osilp_pyomo.online.history import HISTORY, History
 from osilp_pyomo.online.kernels.linear import LARGEST
 from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.pieces import Pieces
 
 # The largest whole number that a header may hold: what a float still counts.
 _MOST = 2**53
@@ -64,7 +65,12 @@ def check_arrays(
             raise _wrong(path, f"'{name}' does not belong there")
     for name in sorted(arrays):
         array = arrays[name]
-        if name in expected and (array.shape != np.shape(fresh[name]) or array.dtype != np.asarray(fresh[name]).dtype):
+        free = name.startswith("pieces:")
+        if (
+            name in expected
+            and not free
+            and (array.shape != np.shape(fresh[name]) or array.dtype != np.asarray(fresh[name]).dtype)
+        ):
             raise _wrong(path, f"'{name}' must have the shape {np.shape(fresh[name])} (got {array.shape})")
         if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
@@ -72,6 +78,20 @@ def check_arrays(
         raise _wrong(path, "'offers' must not be negative")
     if not free_state and "state:numbers" in arrays and np.any(arrays["state:numbers"] < 0):
         raise _wrong(path, "'state:numbers' must not be negative")
+
+
+def read_pieces(path: Any, arrays: Mapping[str, Any], fresh: tuple[Pieces, ...]) -> tuple[Pieces, ...]:
+    """What a file says is left on the pieces of rows, where those belong together."""
+    result = []
+    for number, known in enumerate(fresh):
+        places, total, left = (arrays[f"pieces:{number}:{name}"] for name in ("places", "total", "left"))
+        right = all(
+            each.ndim == 1 and each.dtype == float and len(each) == len(places) for each in (places, total, left)
+        )
+        if not right or not len(places) or places[0] != known.places[0] or np.any(np.diff(places) <= 0):
+            raise _wrong(path, "the pieces of a row do not belong together")
+        result.append(Pieces(np.array(places), np.array(total), np.array(left)))
+    return tuple(result)
 
 
 def read_history(path: Any, met: int, arrays: Mapping[str, Any], fresh: History, evaluator: Evaluator) -> History:

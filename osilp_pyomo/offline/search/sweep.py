@@ -31,7 +31,7 @@ _CALLED = 2_000_000
 # other searches.
 _BLOCK, _MOST = 2**16, 2_000
 # What the rounding of a slope of zero can be.
-_FLAT = 1e-250
+FLAT = 1e-250
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ def _not_constant(group: TermGroup, term: IntArray, left: FloatArray, right: Flo
     # A term of steps has no slope where no condition is open, but for the rounding of zero, and any slope elsewhere.
     flat = np.ones((1, len(term)), dtype=bool)
     for low, high in found.slopes.values():
-        flat &= (low >= -_FLAT) & (high <= _FLAT)
+        flat &= (low >= -FLAT) & (high <= FLAT)
     return ~flat[0]
 
 

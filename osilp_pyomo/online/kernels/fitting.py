@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-9
 USED_UP = 1000.0
 
 
-def make_margins(total: FloatArray, size: FloatArray, horizon: int) -> FloatArray:
+def make_margins(total: FloatArray, size: Any, horizon: int, reserve: float = BUDGET_RESERVE) -> FloatArray:
     """Margins (3, R) of budgets, measured by the size of the row that they belong to.
 
     Kernels reach everywhere. If a point could be used up to its last bit, whatever uses a billionth of it would be
@@ -34,8 +34,8 @@ def make_margins(total: FloatArray, size: FloatArray, horizon: int) -> FloatArra
     unused at the end.
     """
     slack = BUDGET_ROUNDING * np.maximum(np.abs(total), size)
-    reserve = (BUDGET_RESERVE if horizon >= LONG else 0.0) * np.maximum(total, 0.0)
-    return np.stack([slack, reserve, np.maximum(slack, reserve) / horizon])
+    kept = (reserve if horizon >= LONG else 0.0) * np.maximum(total, 0.0)
+    return np.stack([slack, kept, np.maximum(slack, kept) / horizon])
 
 
 def fits_into(use: Any, left: Any, slack: Any, reserve: Any, tail: Any) -> Any:

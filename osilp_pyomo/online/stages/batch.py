@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.online.stages.steps import Steps
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Two views of the resources: rows against test functions, which policies of the paper price, and rows at single points
 # of the grid. Whatever exists in both views is a mapping from the view.
 PROJECTED, POINTWISE = VIEWS = ("projected", "pointwise")
 OTHER = {PROJECTED: POINTWISE, POINTWISE: PROJECTED}
+# What a pointwise guard looks at where columns are steps: pieces of the index in place of points.
+GUARDED = "guarded"
 PerView = Mapping[str, FloatArray]
 
 
@@ -24,7 +27,8 @@ class Batch:
     ``rewards`` (B, K) and ``use`` (B, K, R) are the coefficients of the functions; ``earned`` (B,) and ``fixed`` (B or
     0, R) what does not depend on the decision. Where only projections are known, ``use`` has no pointwise entry.
     ``projection`` tells what they were projected by, if that is known; ``gaps`` of which rows nothing is known between
-    the points of a guard, and why.
+    the points of a guard, and why; ``steps`` are the columns of rows that a guard keeps piece by piece, for each of
+    them by the function of the decision.
     """
 
     arrivals: Arrivals
@@ -38,6 +42,7 @@ class Batch:
     own_fixed: FloatArray
     projection: str = ""
     gaps: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[tuple[tuple[int, Steps], ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -52,6 +57,7 @@ class Batch:
             self.arrivals.part(at), self.rewards[at], self.earned[at],
             {view: use[at] for view, use in self.use.items()}, {view: cut(use) for view, use in self.fixed.items()},
             self.lower[at], self.upper[at], self.own[at], self.own_fixed[at], self.projection, self.gaps,
+            tuple(tuple((number, each.part(at)) for number, each in row) for row in self.steps),
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -1,4 +1,7 @@
-"""A pointwise guard over the whole index: budgets at points are lowered, and uses lifted, by what is between them."""
+"""A pointwise guard over the whole index: budgets at points are lowered, and uses lifted, by what is between them.
+
+Rows whose columns are steps are kept piece by piece instead, between the places where they step.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
 from osilp_pyomo.online.stages.batch import POINTWISE, Batch
 from osilp_pyomo.online.stages.between import Between, objection
-from osilp_pyomo.online.stages.evaluator import Evaluator
+from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
+from osilp_pyomo.online.stages.pieces import Pieces
+from osilp_pyomo.online.stages.steps import MOST_SWITCHES, Steps, find_steps
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals, StageFamily
 
 
@@ -31,7 +36,7 @@ class IndexGuard:
         found: dict[str, str] = {}
         families = zip(self._evaluator.template.families, self._evaluator.points, strict=True)
         for number, (family, points) in enumerate(families):
-            why = objection(family, points) or self._sign_objection
+            why = objection(family, points) or (None if self._is_stepped(family) else self._sign_objection)
             if why is None:
                 try:
                     self._look_between(number, family)
@@ -63,18 +68,91 @@ class IndexGuard:
         between = Between(family, *known)
         self._betweens[number] = between, {sign: between.lowering(sign) for sign in family.sides}
 
+    def _is_stepped(self, family: StageFamily) -> bool:
+        """Whether all columns of a family are steps, of which the places can be found for each arrival."""
+        template = self._evaluator.template
+        fields = [
+            template.fields[slot] if isinstance(slot, int) else None for term in family.terms for slot in term.slots
+        ]
+        if not template.linear or family.mixed or any(each is None or each.curve is not None for each in fields):
+            return False
+        return any(term.switches for term in family.terms) and all(
+            term.formula is not None
+            and len(term.switches) <= MOST_SWITCHES
+            and term.formula.piecewise_constant([np.zeros(1)] * len(term.slots))
+            for term in family.terms
+        )
+
+    @cached_property
+    def stepped(self) -> tuple[ResourceGroup, ...]:
+        """Rows that are kept piece by piece: their columns are steps, and nothing is needed of them."""
+        evaluator = self._evaluator
+        return tuple(
+            group
+            for group in evaluator.groups
+            if group.family is not None
+            and group.name not in self.gaps
+            and self._is_stepped(evaluator.template.families[group.family])
+            and np.all(evaluator.resources[POINTWISE].total[group.slices[POINTWISE]] >= 0)
+        )
+
+    @cached_property
+    def kept_at_points(self) -> BoolArray:
+        """Which resources at points a guard looks at: those of the other rows."""
+        kept = np.ones(self._evaluator.resources[POINTWISE].size, dtype=bool)
+        for group in self.stepped:
+            kept[group.slices[POINTWISE]] = False
+        return kept
+
+    def pieces(self) -> tuple[Pieces, ...]:
+        """What is left on each piece before the first arrival, for each of the rows that are kept so."""
+        return tuple(Pieces.of_cells(*self.along(group, self._lowered(group))) for group in self.stepped)
+
+    def along(self, group: ResourceGroup, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The points of a row in their order, and values at them."""
+        assert group.family is not None
+        known = self._evaluator.neighbours[group.family]
+        assert known is not None
+        return known[1], values[known[0]]
+
+    def _lowered(self, group: ResourceGroup) -> FloatArray:
+        assert group.family is not None
+        total = self._evaluator.resources[POINTWISE].total[group.slices[POINTWISE]]
+        return total - self._betweens[group.family][1][group.sign]
+
     def lowered(self) -> FloatArray:
         """Budgets at points, lowered by what limits can be below their chords between them."""
         total = self._evaluator.resources[POINTWISE].total.copy()
         for group in self._evaluator.groups:
-            if group.family is not None and group.name not in self.gaps:
-                total[group.slices[POINTWISE]] -= self._betweens[group.family][1][group.sign]
+            if group.family is not None and group.name not in self.gaps and group not in self.stepped:
+                total[group.slices[POINTWISE]] = self._lowered(group)
         return total
+
+    def _steps(self, batch: Batch) -> tuple[tuple[tuple[int, Steps], ...], ...]:
+        """For each row that is kept piece by piece the columns of its terms."""
+        found = []
+        for group in self.stepped:
+            assert group.family is not None
+            family = self._evaluator.template.families[group.family]
+            low, high = float(family.domain.lower[0]), float(family.domain.upper[0])
+            try:
+                found.append(
+                    tuple(
+                        (term.function, find_steps(term, batch.arrivals, low, high, group.sign))
+                        for term in family.terms
+                    )
+                )
+            except NoEnclosureError as error:
+                raise DataError(
+                    f"SemiInfiniteConstraint '{family.name}': where the use of these arrivals steps could not be found "
+                    f"({error}), so that it cannot be guarded between points; use guard='projected' or 'none'."
+                ) from None
+        return tuple(found)
 
     def lift_one(self, batch: Batch) -> bool:
         """Lift the use of a single arrival in place, where that is known from before; False where it is not."""
         evaluator = self._evaluator
-        if not evaluator.simple or batch.rewards.shape[1] > 1 or self.gaps:
+        if not evaluator.simple or batch.rewards.shape[1] > 1 or self.gaps or self.stepped:
             return False
         lift = self._betweens[0][0].known_lift(1, batch.arrivals.values)
         if lift is None:
@@ -87,10 +165,11 @@ class IndexGuard:
         """Arrivals with their use at points lifted by what their columns can be above their chords between them."""
         if len(self.gaps) == len(self._evaluator.template.families):
             return batch
+        steps = self._steps(batch)
         use, fixed = batch.use[POINTWISE], batch.fixed[POINTWISE]
         gaps: dict[str, str] = {}
         for group in self._evaluator.groups:
-            if group.family is None or group.name in self.gaps:
+            if group.family is None or group.name in self.gaps or group in self.stepped:
                 continue
             between, at = self._betweens[group.family][0], group.slices[POINTWISE]
             family = self._evaluator.template.families[group.family]
@@ -113,7 +192,7 @@ class IndexGuard:
         return Batch(
             batch.arrivals, batch.rewards, batch.earned, {**batch.use, POINTWISE: use},
             {**batch.fixed, POINTWISE: fixed}, batch.lower, batch.upper, batch.own, batch.own_fixed, batch.projection,
-            gaps,
+            gaps, steps,
         )  # fmt: skip
 
     def _refuse_infinite_lift(self, lifts: FloatArray, family: StageFamily, arrivals: Arrivals) -> None:

@@ -1,0 +1,261 @@
+"""Rows whose columns are steps, such as bookings: guarded exactly, piece by piece, whatever the grid."""
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyomo.dae import ContinuousSet
+
+import osilp_pyomo as osilp
+from osilp_pyomo.online.stages.pieces import Pieces
+from osilp_pyomo.online.stages.steps import Steps, find_steps
+
+
+def bookings(horizon, capacity, closed=False, domain=pyo.Binary, grid=40, limit=None):
+    """Stays with a beginning and an end; so many places at every moment."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.2)
+    m.last = pyo.Param(m.T, mutable=True, initialize=0.4)
+    m.x = pyo.Var(m.T, domain=domain, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    def stays(m, t, u):
+        ends = u <= m.last[t] if closed else u < m.last[t]
+        return pyo.Expr_if(u >= m.first[t], 1, 0) * pyo.Expr_if(ends, 1, 0)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def places(m, u):
+        return sum(stays(m, t, u) * m.x[t] for t in m.T) <= (capacity if limit is None else limit(u))
+
+    return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=grid, basis=5)
+
+
+def stays(count, mean, rng, lattice=None):
+    first = rng.uniform(-0.05, 1, count)
+    last = first + rng.exponential(mean, count)
+    if lattice:
+        first, last = np.round(first * lattice) / lattice, np.round(last * lattice + 0.5) / lattice
+    return pd.DataFrame({"value": rng.uniform(size=count), "first": first, "last": last})
+
+
+def moments(data):
+    """Every moment at which something can change, and its neighbours among the numbers."""
+    ends = np.concatenate([[0, 1], data["first"], data["last"]])
+    around = np.concatenate([ends, np.nextafter(ends, -9), np.nextafter(ends, 9)])
+    return np.unique(np.clip(around, 0, 1))
+
+
+def occupied(data, x, at, closed=False):
+    first, last = data["first"].to_numpy(), data["last"].to_numpy()
+    ends = at[:, None] <= last if closed else at[:, None] < last
+    return ((first <= at[:, None]) & ends) @ x
+
+
+def decided_by_hand(data, limit, closed=False):
+    """Take everybody who fits at every moment, by adding up who is there."""
+    at = moments(data)
+    column = occupied(data, np.eye(len(data)), at, closed).T
+    left, taken = limit(at) + 1e-9, np.zeros(len(data))
+    for k in range(len(data)):
+        if np.all(column[k] <= left):
+            taken[k], left = 1.0, left - column[k]
+    return taken
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("lattice", [None, 24])
+def test_bookings_are_guarded_exactly(seed, closed, lattice):
+    rng = np.random.default_rng([seed, closed, lattice or 0])
+    data = stays(150, float(rng.choice([0.01, 0.1, 0.4])), rng, lattice)
+    capacity = int(rng.integers(1, 8))
+    run = bookings(150, capacity, closed).replay(osilp.Greedy(), data)
+    assert run.decisions.tolist() == decided_by_hand(data, lambda at: np.full(len(at), capacity), closed).tolist()
+    assert "anywhere on its index" in str(run)
+
+
+@pytest.mark.parametrize(
+    "policy", [osilp.MirrorDescent(), osilp.SimpleGD(), osilp.Resolve(), osilp.Resolve(exact=True)]
+)
+@pytest.mark.parametrize("domain", [pyo.Binary, pyo.Reals], ids=["whole", "parts"])
+def test_no_policy_overbooks(policy, domain):
+    data = stays(400, 0.05, np.random.default_rng(3))
+    run = bookings(400, 9, domain=domain).replay(policy, data)
+    most = occupied(data, run.decisions.to_numpy(), moments(data)).max()
+    assert 8.5 <= most <= 9 + 1e-9
+
+
+def test_steps_of_the_limit_and_a_limit_that_bends():
+    rng = np.random.default_rng(5)
+    data = stays(200, 0.1, rng)
+    steps = bookings(200, 0, limit=lambda u: pyo.Expr_if(u < 0.5, 3, 6))
+    by_hand = decided_by_hand(data, lambda at: np.where(at < 0.5, 3.0, 6.0))
+    assert steps.replay(osilp.Greedy(), data).decisions.tolist() == by_hand.tolist()
+    bent = bookings(200, 0, limit=lambda u: 5 + 2 * pyo.sin(6 * u), grid=400)
+    taken = bent.replay(osilp.Greedy(), data).decisions.to_numpy()
+    at = np.unique(np.concatenate([moments(data), np.linspace(0, 1, 20_001)]))
+    assert np.max(occupied(data, taken, at) - (5 + 2 * np.sin(6 * at))) <= 1e-9
+    exact = decided_by_hand(data, lambda at: 5 + 2 * np.sin(6 * at))
+    assert taken.sum() >= 0.97 * exact.sum()
+
+
+def test_single_steps_batches_and_saved_controllers_agree(tmp_path):
+    program, data = bookings(120, 3), stays(120, 0.1, np.random.default_rng(7))
+    whole = program.replay(osilp.MirrorDescent(), data)
+    controller = program.controller(osilp.MirrorDescent())
+    taken = [controller.step(**row).x for row in data.iloc[:50].to_dict("records")]
+    controller.save(tmp_path / "state.npz")
+    again = osilp.load_controller(tmp_path / "state.npz", program)
+    taken += again.steps(data.iloc[50:90])["x"].tolist()
+    taken += [again.step(**row).x for row in data.iloc[90:].to_dict("records")]
+    assert taken == whole.decisions.tolist()
+
+
+def test_cancellations_and_budgets_are_counted_on_pieces():
+    program = bookings(20, 1)
+    controller = program.controller(osilp.Greedy())
+    stay = {"value": 1.0, "first": 0.2001, "last": 0.4003}
+    assert controller.step(**stay).x == 1.0
+    assert controller.decide(**stay).x == 0.0
+    assert controller.decide(value=1.0, first=0.4003, last=0.5).x == 1.0
+    assert controller.decide(value=1.0, first=float(np.nextafter(0.4003, 0)), last=0.5).x == 0.0
+    controller.release(**stay, x=1.0)
+    assert controller.step(**stay).x == 1.0
+    controller.add_budget("places", 1.0)
+    assert controller.step(**stay).x == 1.0
+    assert controller.step(**stay).x == 0.0
+    controller.add_budget("places", lambda u: np.where(u < 0.5, 0.0, -5.0))
+    assert controller.step(value=1.0, first=0.6, last=0.7).x == 0.0
+    controller.update(value=1.0, first=0.0, last=0.1, x=1.0)
+    controller.update(value=1.0, first=0.0, last=0.1, x=1.0)
+    assert controller.step(value=1.0, first=0.05, last=0.06).x == 0.0
+    assert controller.step(value=1.0, first=0.1, last=0.15).x == 1.0
+
+
+def test_options_in_several_rooms():
+    """Whole options, each in a room of its own, side by side with an ordinary row."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T, m.R = pyo.RangeSet(3), pyo.Set(initialize=["a", "b"])
+    m.pay = pyo.Param(m.T, m.R, mutable=True, initialize=1.0)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.2)
+    m.last = pyo.Param(m.T, mutable=True, initialize=0.4)
+    m.x = pyo.Var(m.T, m.R, domain=pyo.Binary)
+    m.reward = pyo.Objective(expr=sum(m.pay[t, r] * m.x[t, r] for t in m.T for r in m.R), sense=pyo.maximize)
+    m.one = pyo.Constraint(m.T, rule=lambda m, t: m.x[t, "a"] + m.x[t, "b"] <= 1)
+    m.all = pyo.Constraint(expr=sum(m.x[t, r] for t in m.T for r in m.R) <= 40)
+
+    @m.SemiInfiniteConstraint(m.R, m.u)
+    def places(m, r, u):
+        return sum(pyo.Expr_if(pyo.inequality(m.first[t], u, m.last[t]), 1, 0) * m.x[t, r] for t in m.T) <= 2
+
+    program = osilp.compile_online(m, stages=m.T, horizon=100, grid=30, basis=4)
+    rng = np.random.default_rng(0)
+    data = stays(100, 0.2, rng).drop(columns="value")
+    data[("pay", "a")], data[("pay", "b")] = rng.uniform(1, 2, 100), rng.uniform(0, 1, 100)
+    data.columns = pd.Index(list(data.columns), tupleize_cols=False)
+    run = program.replay(osilp.Greedy(), data)
+    for room in ("a", "b"):
+        x = run.decisions[("x", room)].to_numpy()
+        assert occupied(data, x, moments(data), closed=True).max() == 2
+    assert run.decisions.to_numpy().sum() <= 40
+
+
+# -- the parts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda m, t, u: (u - m.first[t]) ** 2 <= m.last[t] ** 2 / 16,
+        lambda m, t, u: pyo.sin(20 * u * (1 + m.first[t])) <= m.last[t],
+        lambda m, t, u: pyo.inequality(m.first[t], u, m.first[t] + 1e-12 * m.last[t]),
+        lambda m, t, u: 3 * u <= m.first[t] + m.last[t],
+        lambda m, t, u: abs(u - m.first[t]) <= m.last[t] / 5,
+    ],
+    ids=["square", "wave", "hair", "half-line", "distance"],
+)
+def test_steps_are_where_the_column_changes(condition):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.2)
+    m.last = pyo.Param(m.T, mutable=True, initialize=0.4)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.first[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.places = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.Expr_if(condition(m, t, u), 2, 0.5) * m.x[t] for t in m.T) <= 3
+    )
+    program = osilp.compile_online(m, stages=m.T, horizon=50)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"first": rng.uniform(size=30), "last": rng.uniform(size=30)})
+    arrivals, (term,) = program.arrivals(frame), program.template.families[0].terms
+    steps = find_steps(term, arrivals, 0.0, 1.0)
+    known = steps.places[np.isfinite(steps.places)]
+    points = np.unique(np.concatenate([np.linspace(0, 1, 5001), known, np.nextafter(known, 0), np.nextafter(known, 1)]))
+    values = np.broadcast_to(term.values(arrivals, [points[None]]), (30, len(points)))
+    assert np.array_equal(steps.at(points), values)
+
+
+def test_what_rounding_leaves_open_is_on_the_safe_side():
+    """A condition that is true up to rounding on more numbers than can be tried: near zero there are very many."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 30))
+    m.T = pyo.RangeSet(3)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.0)
+    m.last = pyo.Param(m.T, mutable=True, initialize=3.3)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.last[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def places(m, u):
+        far = [abs(u - (m.first[t] + m.last[t]) / 2) <= (m.last[t] - m.first[t]) / 2 for t in m.T]
+        return sum(pyo.Expr_if(each, 1, 0) * m.x[t] for t, each in zip(m.T, far, strict=True)) <= 2
+
+    program = osilp.compile_online(m, stages=m.T, horizon=50)
+    frame = pd.DataFrame({"first": np.zeros(40), "last": np.random.default_rng(0).uniform(1, 20, 40)})
+    arrivals, (term,) = program.arrivals(frame), program.template.families[0].terms
+    steps = find_steps(term, arrivals, 0.0, 30.0)
+    points = np.unique(np.concatenate([np.linspace(0, 30, 3001), 10.0 ** np.arange(-300.0, 0), frame["last"]]))
+    values = np.broadcast_to(term.values(arrivals, [points[None]]), (40, len(points)))
+    assert np.all(steps.at(points) >= values)
+    assert np.mean(steps.at(points) != values) < 0.2
+    assert np.array_equal(steps.at(points[points > 1e-12]), values[:, points > 1e-12])
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_pieces_are_what_adding_up_says(data):
+    """Cut, paid and raised in any order: the same as adding up at every place."""
+    numbers = st.integers(0, 20).map(lambda k: k / 20)
+    grid = np.linspace(0, 1, 6)
+    pieces = Pieces.of_cells(grid, np.full(6, 10.0))
+    at = np.unique(np.concatenate([np.arange(21) / 20, np.arange(20) / 20 + 0.01]))
+    truth = np.full(len(at), 10.0)
+    for _ in range(data.draw(st.integers(1, 8))):
+        ends = sorted(data.draw(st.lists(numbers, min_size=2, max_size=2)))
+        amount = data.draw(st.sampled_from([-1.0, 0.5, 1.0, 2.0]))
+        steps = Steps(np.array([ends]), np.array([[0.0, 1.0, 0.0]]))
+        pieces = pieces.paid(steps, np.array([amount]))
+        truth = truth - amount * ((at >= ends[0]) & (at < ends[1]))
+    here = np.searchsorted(pieces.places, at, side="right") - 1
+    assert pieces.left[here] == pytest.approx(truth)
+    # Nothing is told apart that is the same.
+    assert np.all((np.diff(pieces.left) != 0) | (np.diff(pieces.total) != 0))
+    raised = pieces.raised(grid, grid)
+    assert np.all(raised.left[np.searchsorted(raised.places, at, side="right") - 1] <= truth + at + 1e-12)
+
+
+def test_very_many_pieces_are_taken_together_on_the_safe_side(monkeypatch):
+    from osilp_pyomo.online.stages import pieces as module
+
+    monkeypatch.setattr(module, "_MOST", 8)
+    rng = np.random.default_rng(0)
+    data = stays(80, 0.1, rng)
+    run = bookings(80, 4).replay(osilp.Greedy(), data)
+    assert occupied(data, run.decisions.to_numpy(), moments(data)).max() <= 4

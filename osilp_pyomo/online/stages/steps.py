@@ -103,7 +103,8 @@ def _tried(term: Term, arrivals: Arrivals, low: float, high: float) -> tuple[Flo
 
 def _neighbours(centre: FloatArray) -> FloatArray:
     """So many numbers (..., n) on each side of others, and those themselves, in their order."""
-    above, below = [centre], []
+    above: list[FloatArray] = [centre]
+    below: list[FloatArray] = []
     for _ in range(_TRIED):
         above.append(np.nextafter(above[-1], np.inf))
         below.append(np.nextafter(below[-1] if below else centre, -np.inf))

@@ -276,6 +276,7 @@ class IntersectionBody(LiftedBody):
             np.concatenate([region.rows for region in known]),
             np.concatenate([region.limits for region in known]),
             tuple(ball for region in known for ball in region.balls),
+            exact=len(known) == len(self.parts) and all(region.exact for region in known),
         )
 
     def contains(self, points: FloatArray) -> BoolArray:

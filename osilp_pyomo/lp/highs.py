@@ -52,7 +52,8 @@ class LPSolution:
     reduced_costs: FloatArray | None = None
 
 
-# Coefficients of rows of size 1 between these are lost by programs with integers; smaller ones are rounding.
+# Coefficients below the second share of their row are lost by programs with integers; below the first share of the
+# user's row they are rounding.
 _TINY_BESIDE_INTEGERS = (1e-15, 1e-9)
 
 
@@ -102,7 +103,7 @@ class HighsModel:
         largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
         self._sizes = _sizes(largest, lp.row_lower, lp.row_upper)
         matrix.data /= np.repeat(self._sizes, np.diff(matrix.indptr))
-        self._note_dropped(matrix.data)
+        self._note_dropped(matrix.data, self._shares(lp.matrix.data, np.diff(lp.matrix.indptr)))
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = lp.columns, len(lp.row_lower)
         model.sense_ = highspy.ObjSense.kMaximize if lp.maximize else highspy.ObjSense.kMinimize
@@ -126,7 +127,8 @@ class HighsModel:
         sizes = _sizes(np.abs(scaled).max(axis=1, initial=0.0), lower, upper)
         scaled = scaled / sizes[:, None]
         kept = scaled != 0
-        self._note_dropped(scaled[kept])
+        shares = np.abs(matrix) / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-300)[:, None]
+        self._note_dropped(scaled[kept], None if self._scaling.mixed is not None else shares[kept])
         starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
         indices = np.broadcast_to(columns, scaled.shape)[kept].astype(np.int32)
         status = self._highs.addRows(
@@ -138,12 +140,24 @@ class HighsModel:
         self._sizes = np.concatenate([self._sizes, sizes])
         return numbers
 
-    def _note_dropped(self, coefficients: FloatArray) -> None:
+    def _shares(self, coefficients: FloatArray, counts: IntArray) -> FloatArray | None:
+        """Coefficients of rows, one row after the other, as shares of the largest of their row in the user's units."""
+        if self._scaling.mixed is not None or not len(coefficients):
+            return None
+        row = np.repeat(np.arange(len(counts)), counts)
+        largest = np.zeros(len(counts))
+        np.maximum.at(largest, row, np.abs(coefficients))
+        return np.abs(coefficients) / np.maximum(largest[row], 1e-300)
+
+    def _note_dropped(self, coefficients: FloatArray, shares: FloatArray | None) -> None:
+        """Note which coefficients HiGHS leaves out; ``shares`` are those of the user's rows, where they are known."""
         size = np.abs(coefficients)
         self.dropped |= bool(np.any((size > 0) & (size <= self._smallest)))
-        # Branch and bound, and its presolve, drop what is tiny whatever they are told.
-        least, most = _TINY_BESIDE_INTEGERS
-        self.bound_is_loose |= bool(self._integer.any() and np.any((size > least) & (size <= most)))
+        if self._integer.any():
+            # Branch and bound, and its presolve, drop what is tiny whatever they are told.
+            least, most = _TINY_BESIDE_INTEGERS
+            real = size > 0 if shares is None or len(shares) != len(size) else shares > least
+            self.bound_is_loose |= bool(np.any(real & (size > 0) & (size <= most)))
 
     def change_costs(self, cost: FloatArray) -> None:
         """Other costs for all columns; the basis stays feasible, so that the next solve goes on from it."""

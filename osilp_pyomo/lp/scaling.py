@@ -25,6 +25,8 @@ from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 
 # Columns and costs within this factor of 1 are left alone.
 _ORDINARY = 1000.0
+# A limit is nothing below this share of what the terms of its row can be.
+_NOTHING = 1e-9
 # Rows of each family that are looked at, and coefficients in all of them.
 _ROWS, _COEFFICIENTS = 256, 2_000_000
 # Free columns whose functions have a condition number between these are made orthogonal, if they are not too many.
@@ -105,11 +107,18 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
     """Scale by the ordinary rows, and by examples of the semi-infinite ones, each with the family it belongs to."""
     # How large each variable can be by the row that allows it most, and its largest coefficient; 0 where unknown.
     reach, largest = np.zeros(core.columns), np.zeros(core.columns)
+    bound = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
+    bound = np.where(np.isfinite(bound), bound, 0.0)
 
     def note(columns: IntArray, coefficients: FloatArray, limit: float) -> None:
         largest[columns] = np.maximum(largest[columns], coefficients)
         used = coefficients > 0
-        reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
+        # A limit that is nothing beside what other variables of the row can be says nothing of any of them.
+        says_nothing = limit <= _NOTHING * float((coefficients * bound[columns]).max(initial=0.0)) or limit == 0
+        if says_nothing and used.sum() > 1:
+            reach[columns[used]] = np.inf
+        else:
+            reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
 
     limits = np.maximum(_finite(core.row_lower), _finite(core.row_upper))
     for row in range(len(core.row_lower)):

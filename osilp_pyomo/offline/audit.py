@@ -426,10 +426,15 @@ def _usual_terms(
     """What rounding of its coefficients can make of each variable's dual equation; only of some variables."""
     result = np.zeros(problem.core.columns)
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
-        if len(points) and wanted.any():
+        if np.any(masses) and wanted.any():
             some = scan_points(family.domain, problem.core.columns)
+            # A coefficient that is zero where the price is has no rounding.
+            there = np.zeros(problem.core.columns, dtype=bool)
+            for columns, _, block in family.blocks(points[masses != 0]):
+                there[columns] |= block.any(axis=1)
             for columns, _, block in family.blocks(some[:: max(1, len(some) // _FEW)]):
-                result[columns] += 4 * _UNIT * np.abs(block).max(axis=1, initial=0.0) * np.abs(masses).sum()
+                usual = 4 * _UNIT * np.abs(block).max(axis=1, initial=0.0) * np.abs(masses).sum()
+                result[columns] += np.where(there[columns], usual, 0.0)
     return np.where(wanted, result, 0.0)
 
 
@@ -496,7 +501,9 @@ def _dual_side(
     unbalanced = float(np.max(missing / np.where(terms > 0, terms, 1.0), initial=0.0))
     doubt = float(open_costs @ np.abs(x)) if unbalanced <= _CANCELLED else np.inf
     # A variable that is zero here may be as large as makes its terms as large as a limit, or 1.
-    farther = _FARTHER * np.maximum(np.abs(x), np.minimum(1.0, (1 + limits) / largest))
+    farther = _FARTHER * np.maximum(
+        np.abs(x), np.where(np.isinf(largest), 1.0, np.minimum(1.0, (1 + limits) / largest))
+    )
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
     rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
     return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)

@@ -25,7 +25,7 @@ from osilp_pyomo.lp.scaling import Scaling
 _ROUNDING = 1e-9
 # A column of the sum is zero up to this share of its terms: some roundings. What is left of it must not matter for
 # values up to so many.
-_CANCELLED, _VALUES = 8 * 2.0**-53, 1e6
+_CANCELLED, _VALUES = 4 * 2.0**-53, 1e10
 # How often weights are balanced.
 _BALANCINGS = 3
 # Why a problem that is called infeasible has no conflict.

@@ -143,6 +143,8 @@ def as_proved(solved: Solved, integers: bool = False) -> Solved:
 
     With integers HiGHS' word is taken, unless it did not see all coefficients.
     """
+    if solved.status == "infeasible_or_unbounded" and not integers:
+        return replace(solved, status="undecided")
     if solved.status != "infeasible" or solved.conflict.clauses or (integers and not solved.dropped):
         return solved
     return replace(solved, status="undecided")
@@ -436,7 +438,8 @@ def by_projection(
     enforced = max((relative for _, relative in violations), default=0.0) <= _ENFORCED
     point = Point(solution.x, checked, prices, core_duals, priced.reduced_costs, False, test_violation)
     status = solution.status if enforced or solution.status != "optimal" else "inaccurate"
-    solved = Solved(status, problem.core.value(solution.x), solution.bound, point, held, found.memory)
+    value, loose = problem.core.value(solution.x), found.bound_is_loose
+    solved = Solved(status, value, solution.bound, point, held, found.memory, bound_is_loose=loose)
     return replace(solved, proofs=_prove_between(problem, solved, options.remaining_since(started)))
 
 

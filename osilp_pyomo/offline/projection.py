@@ -67,6 +67,7 @@ class ProjectedSolution:
     memory: int
     conflict: Conflict = NO_CONFLICT
     dropped: bool = False
+    bound_is_loose: bool = False
 
 
 def solve_projected(
@@ -104,4 +105,4 @@ def solve_projected(
     if solution.status == "infeasible":
         left = None if time_limit is None else max(1e-3, time_limit - (time.monotonic() - started))
         conflict = find_conflict(problem.core, [part.labelled() for part in rows], scaling, left)
-    return ProjectedSolution(solution, priced, duals, memory, conflict, model.dropped)
+    return ProjectedSolution(solution, priced, duals, memory, conflict, model.dropped, model.bound_is_loose)

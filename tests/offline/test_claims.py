@@ -495,3 +495,76 @@ def test_a_tail_that_is_proved_up_to_a_number_only():
     result = osilp.solve(m, progress=False)
     assert result.certified
     assert "on the index, up to 1e+60" in str(result)
+
+
+# -- regions that nothing is known of, limits that are rounding, tails along slanted ways --------------
+
+
+def of_hours(m, u):
+    return 0.2 <= u <= 0.3 or 0.7131 <= u <= 0.71312
+
+
+def tongue(m, u, v):
+    return u <= 0.9 if abs(v - 0.3337) <= 1e-5 else u <= 0.5
+
+
+@pytest.mark.parametrize(("where", "highest"), [(of_hours, 0.71312), (tongue, 0.8996)], ids=["hours", "tongue"])
+def test_a_condition_that_cannot_be_traced_is_no_region(where, highest):
+    """A rising row is left from box to box up to the end of the index, which lies outside of the region."""
+    m = begin(x=FREE)
+    m.v = ContinuousSet(bounds=(0, 1))
+    m.o = pyo.Objective(expr=m.x)
+    if where is tongue:
+        m.c = row(m.u, m.v, rule=lambda m, u, v: m.x >= u - v * 1e-3, where=where)
+    else:
+        m.c = row(m.u, rule=lambda m, u: m.x >= u, where=where)
+    result = osilp.solve(m, progress=False)
+    assert not result.certified or result.objective >= highest - 1e-4
+
+
+@pytest.mark.parametrize("limit", [0.1 + 0.2 - 0.3, 1e-10, 1e-14, 1e-33])
+@pytest.mark.parametrize("method", ["exchange", "discretized", "projected"])
+def test_a_limit_that_is_rounding_gives_no_unit(limit, method):
+    m = begin(x=(0, 50), w=(3, 10))
+    m.z = pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, 10))
+    m.o = pyo.Objective(expr=m.x + 10 * m.z)
+    m.c = row(m.u, rule=lambda m, u: m.x + (1 + u) * m.z >= m.w)
+    m.d = pyo.Constraint(expr=m.x >= limit)
+    m.e = row(m.u, rule=lambda m, u: m.x * (1 + u) >= limit * (1 + u))
+    result = osilp.solve(m, method, progress=False)
+    assert result.objective == pytest.approx(3)
+
+
+@pytest.mark.parametrize("limit", [1e-20, 1e-100])
+def test_a_tiny_limit_beside_ordinary_terms(limit):
+    m = begin(x=FREE, y=(-5, 5))
+    m.o = pyo.Objective(expr=m.x - 0.05 * m.y)
+    m.c = row(m.u, rule=lambda m, u: m.x - (1 + u) * m.y >= limit * (1 + u))
+    result = osilp.solve(m, progress=False)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(-4.75)
+
+
+@pytest.mark.parametrize("rule", [lambda t, v: pyo.log(1 + t * v) / 100, lambda t, v: 1 + 1.4e-8 * pyo.log(1 + t + v)])
+def test_a_log_along_a_slanted_way(rule):
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(pyo.NonNegativeReals, m.u, rule=lambda m, t, v: m.x >= rule(t, v))
+    assert not osilp.solve(m, progress=False).certified
+
+
+@pytest.mark.parametrize(("steep", "cost"), [(1e6, 1e-11), (1e9, 1e-8), (1e12, 1e-5)])
+def test_a_free_variable_without_a_coefficient_where_the_price_is(steep, cost):
+    m = begin(x=FREE, y=FREE)
+    m.o = pyo.Objective(expr=m.x + cost * m.y)
+    m.c = row(m.u, rule=lambda m, u: m.x - steep * u * m.y >= 1)
+    assert not osilp.solve(m, progress=False).certified
+
+
+def test_rows_that_differ_by_some_roundings_are_not_infeasible():
+    m = begin(x=FREE, y=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = pyo.Constraint(expr=m.y + m.x >= 1e-6)
+    m.d = pyo.Constraint(expr=-m.y - (1 - 7 * 2.0**-53) * m.x >= 1e-6)
+    m.e = row(m.u, rule=lambda m, u: m.x >= u)
+    assert osilp.solve(m, progress=False).status != "infeasible"

@@ -16,7 +16,12 @@ from osilp_pyomo.index.extended_form import Lift
 
 
 class Region(ABC):
-    """A subset of a box, or a set around it, that can be told over boxes."""
+    """A subset of a box, or a set around it, that can be told over boxes.
+
+    ``exact`` says whether it is the subset itself, up to rounding.
+    """
+
+    exact: bool = True
 
     @abstractmethod
     def enclose(self, axes: Sequence[Enclosure], opening: Opening) -> Condition:
@@ -34,6 +39,7 @@ class ConvexRegion(Region):
     limits: FloatArray
     balls: tuple[tuple[FloatArray, FloatArray], ...] = ()
     slack: float = 1e-9
+    exact: bool = True
 
     @classmethod
     def of_lift(cls, lift: Lift) -> ConvexRegion | None:

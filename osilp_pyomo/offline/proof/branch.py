@@ -151,7 +151,9 @@ class BranchAndBound:
     """A proof for one function over one domain.
 
     ``tolerance`` and ``enough`` are what the function may be above zero, relative to ``size``: what is aimed at, and
-    what counts too after a tenth of the budget.
+    what counts too after a tenth of the budget. ``values`` are those of the function at points, minus infinity outside
+    of its domain. Where nothing tells over boxes which of them belong to the domain, it is proved over all of them, by
+    its values ``everywhere``: a box is left to a neighbour that may lie outside.
     """
 
     def __init__(
@@ -165,11 +167,13 @@ class BranchAndBound:
         values: Callable[[FloatArray], FloatArray],
         budget: Budget,
         cuts: Sequence[FloatArray] = (),
+        everywhere: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         self.row = row
         self.low, self.high = low, high
         self.size, self.tolerance, self.enough = size, tolerance, enough
         self.values = values
+        self.everywhere = everywhere or values
         self.budget = budget
         self.cuts = cuts or [np.empty(0)] * len(low)
         self.width = (high - low)[:, None]
@@ -475,12 +479,12 @@ class BranchAndBound:
 
     def _note_points(self, points: _Boxes) -> None:
         """Boxes that are single points: there the row's own functions say what it is."""
-        values = self.values(points.low.T)
+        values = self.everywhere(points.low.T)
         # Where no bound is known, there may be a pole beside it.
         known = np.isfinite(points.bound) & ~np.isnan(values)
         scale = self._scale(points)
         self._note(np.minimum(points.bound, values)[known], scale[known])
-        self._note_above(points.low.T, values, scale)
+        self._note_above(points.low.T, self.values(points.low.T), scale)
         self.poles += [points.pick(~known)] if not known.all() else []
 
 

@@ -209,7 +209,11 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
             else:
                 row = EnclosedRow(family, x, side)
             left = replace(budget, work=budget.work - spent)
-            outcome = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks).run()
+            everywhere = None
+            if not sampled and domain.inside is not None and (domain.region is None or not domain.region.exact):
+                everywhere = _excess(family, x, side, everywhere=True)
+            search = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks, everywhere)
+            outcome = search.run()
             if isinstance(row, EnclosedRow) and outcome.proved and not keeps_tail(row, domain, low, high, aim * size):
                 end = far
                 settled &= is_settled(row, domain, low, high, size)
@@ -263,13 +267,16 @@ def _row_size(family: Family, x: FloatArray, points: FloatArray) -> float:
     return float(np.median(violation_scale(*used.activity_and_size(points, x), *family.limits(points))))
 
 
-def _excess(family: Family, x: FloatArray, side: float) -> Callable[[FloatArray], FloatArray]:
-    """Excess over one limit at points by the row's own functions; minus infinity outside of the domain."""
+def _excess(family: Family, x: FloatArray, side: float, everywhere: bool = False) -> Callable[[FloatArray], FloatArray]:
+    """Excess over one limit at points by the row's own functions; minus infinity outside of the domain.
+
+    ``everywhere`` counts all points of its box as inside.
+    """
     used = family.used_by(x)
 
     def values(points: FloatArray) -> FloatArray:
         result = np.full(len(points), -np.inf)
-        inside = family.domain.contains(points)
+        inside = np.ones(len(points), dtype=bool) if everywhere else family.domain.contains(points)
         if inside.any():
             at = points[inside]
             lower, upper = family.rows.limits(at)

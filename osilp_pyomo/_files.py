@@ -11,6 +11,7 @@ import os
 import platform
 import secrets
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -178,25 +179,53 @@ def locked(folder: Path) -> Iterator[None]:
             _held.discard(name)
 
 
+# Seconds after which a lock without an owner, as a crash may leave it, is taken for none.
+_OLD = 10.0
+
+
 def _take(folder: Path, path: Path) -> None:
-    own = json.dumps({"process": os.getpid(), "machine": platform.node()})
     for _ in range(2):
         try:
-            with open(path, "x") as file:
-                file.write(own)
-                return
+            _put(path, json.dumps({"process": os.getpid(), "machine": platform.node()}))
+            return
         except FileExistsError:
             owner = _owner(path)
         here = owner.get("machine") == platform.node()
         process = owner.get("process")
-        gone = isinstance(process, int) and (process == os.getpid() or not is_running(process))
-        if not here or not gone:
+        gone = here and isinstance(process, int) and (process == os.getpid() or not is_running(process))
+        if not gone and not (not owner and _age(path) > _OLD):
             raise SavedStateError(
                 f"'{folder}' is being written by process {process} on {owner.get('machine') or 'an unknown machine'}; "
                 f"wait until it has done, or remove '{path}' if it is no longer there."
             )
         path.unlink(missing_ok=True)
     raise SavedStateError(f"'{folder}' was taken by another process this very moment; try again.")
+
+
+def _put(path: Path, text: str) -> None:
+    """A new file with a text, whole or not at all; an error where there is one."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        with open(beside, "w") as file:
+            file.write(text)
+        try:
+            os.link(beside, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A disk without links.
+            with open(path, "x") as file:
+                file.write(text)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    """How many seconds ago a file was written; none where it is gone."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _owner(path: Path) -> dict[str, Any]:

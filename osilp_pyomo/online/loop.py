@@ -32,7 +32,7 @@ from osilp_pyomo.online.needs import (
 from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch
+from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch, only_adds
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
 from osilp_pyomo.online.stages.pieces import Pieces
@@ -112,7 +112,8 @@ class StageLoop:
 
     def refuse_null(self, batch: Batch) -> None:
         """Refuse arrivals that do not allow the null action which a guard falls back to."""
-        if self._must_serve or (self._evaluator.bounded_box and not self.program.template.own_rows):
+        plain = self._evaluator.bounded_box and not self.program.template.own_rows and not self.null.any()
+        if self._must_serve or plain:
             return
         wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
         if self.program.template.own_rows:
@@ -120,6 +121,17 @@ class StageLoop:
             excess = np.einsum("brk,bk->br", batch.own, values) + batch.own_fixed
             equality = [row.equality for row in self.program.template.own_rows]
             wrong |= np.any(np.where(equality, np.abs(excess), excess) > 1e-9, axis=1)
+        if self.null.any():
+            idle = self._evaluator.used(batch, np.tile(self.null, (len(batch), 1)), self.guard)
+            if len(batch.fixed[self.guard]):
+                idle = idle - batch.fixed[self.guard]
+            uses = np.any(idle > 1e-9 * self.program.budget_sizes[self.guard], axis=1)
+            if uses.any():
+                raise DataError(
+                    f"guard={self.guard!r}: the null action uses something of what it is to guard for the arrival "
+                    f"{batch.arrivals.name(int(np.argmax(uses)))!r}; name one that uses nothing by null=..., or use "
+                    "guard='none'."
+                )
         if wrong.any():
             raise DataError(
                 f"guard={self.guard!r}: the arrival {batch.arrivals.name(int(np.argmax(wrong)))!r} does not allow the "
@@ -457,7 +469,8 @@ class StageLoop:
             if coming is not None:
                 points = live.left[self.guard]
                 asked, weights = self._helping(one, weights, densities, wanted, points, coming)
-                points = room_of_needs(points, coming, self._needing, self.program.budget_sizes[self.guard])
+                harmless = only_adds(one, self.guard)[0] if one.harmless is None else one.harmless[0]
+                points = room_of_needs(points, coming, self._needing, harmless)
                 left = self._as_guarded(points, left)
             taken, reason = self._guarded(live, one, weights, densities, asked, reason, left)
             if reason in (kernels.PRICED, kernels.TIE) and not np.array_equal(taken, wanted):
@@ -475,7 +488,8 @@ class StageLoop:
             if other != view and other in one.use:
                 live.left[other] = live.left[other] - evaluator.used(one, taken, other)[0]
         live.t += 1
-        return LoopOutcome(wanted, taken, np.array([float(reason)]))
+        # Adding zero takes the sign from -0.0.
+        return LoopOutcome(wanted + 0.0, taken + 0.0, np.array([float(reason)]))
 
     def _respond(self, one: Batch, dual: FloatArray) -> tuple[FloatArray, FloatArray, Densities]:
         """The best decision at a dual, the weights of the functions and the price on points that lead to it."""
@@ -505,7 +519,8 @@ class StageLoop:
         coming: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """The decision that adds what will not come, or as much of it as it can, and the weights that lead to it."""
-        missing = missing_now(left, coming, offer_of(self.program.template, one, self.guard))
+        offer = offer_of(self.program.template, one, self.guard)
+        missing = missing_now(left, coming, offer, self.program.budget_sizes[self.guard])
         added = -self._evaluator.used(one, wanted, self.guard)[0]
         if np.all(added >= missing * (1 - 1e-9)):
             return wanted, weights
@@ -554,12 +569,15 @@ class StageLoop:
         take on average are kept for them, and a little to the very end for those who have no other choice.
         """
         total = np.maximum(live.total[self._guard_view], 0.0)
+        sizes = np.where(total > 0, total, self._as_guarded(self.program.budget_sizes[self.guard], np.ones(len(total))))
         last = np.minimum(fitting.KEPT_USES * np.abs(room.usage).max(axis=0), fitting.MOST_KEPT * total)
         paced = room.margins.copy()
         paced[fitting.RESERVE] = fitting.PACED * fitting.share_ahead(float(live.horizon), live.t) * total + last
-        if replace(room, margins=paced).fits(wanted[0]):
+        ahead_of_pace = replace(room, margins=paced)
+        if ahead_of_pace.fits(wanted[0]):
             return wanted, reason
-        sizes = np.where(total > 0, total, self._as_guarded(self.program.budget_sizes[self.guard], np.ones(len(total))))
-        x = self._solver.serve(one, weights[0], replace(room, margins=paced), sizes)
-        paced[fitting.RESERVE] = 0.0
-        return x[None], kernels.GUARDED if replace(room, margins=paced).fits(x) else kernels.OVERRUN
+        nothing_kept = room.margins.copy()
+        nothing_kept[fitting.RESERVE] = 0.0
+        whole = replace(room, margins=nothing_kept)
+        x = self._solver.serve(one, weights[0], ahead_of_pace, whole, sizes)
+        return x[None], kernels.GUARDED if whole.fits(x) else kernels.OVERRUN

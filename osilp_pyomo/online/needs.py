@@ -21,8 +21,8 @@ from osilp_pyomo.online.stages.template import StageTemplate
 _DEVIATIONS = 4.0
 # What is missing below this share of an offer is rounding.
 _ROUNDING = 1e-9
-# What may be used of a row that needs something, as a share of what it needs.
-_SPARE = 1e-6
+# What an arrival is asked to add at least, as a share of what a row needs in all.
+_LEAST = 1e-6
 # By how much what is needed counts more than everything that an arrival can earn.
 _FIRST = 1e6
 
@@ -58,19 +58,22 @@ def surely_coming(offers: FloatArray, met: int, ahead: int) -> FloatArray:
     return np.maximum(ahead * mean - _DEVIATIONS * np.sqrt(ahead * square), 0.0)
 
 
-def missing_now(left: FloatArray, coming: FloatArray, offer: FloatArray) -> FloatArray:
-    """What this arrival has to add to each row (R,): what is needed and will not come, as far as it can help."""
+def missing_now(left: FloatArray, coming: FloatArray, offer: FloatArray, size: FloatArray) -> FloatArray:
+    """What this arrival has to add to each row (R,): what is needed and will not come, as far as it can help.
+
+    An offer that is next to nothing beside what the row needs in all, its ``size``, is none, as a kernel's tail.
+    """
     missing = np.minimum(-(left + coming), offer)
-    return np.where(missing > _ROUNDING * offer, missing, 0.0)
+    return np.where((offer > _LEAST * size) & (missing > _ROUNDING * offer), missing, 0.0)
 
 
-def room_of_needs(left: FloatArray, coming: FloatArray, needing: BoolArray, size: FloatArray) -> FloatArray:
+def room_of_needs(left: FloatArray, coming: FloatArray, needing: BoolArray, harmless: BoolArray) -> FloatArray:
     """What is left of each row for a decision that uses more of it: of rows that need something, what comes too much.
 
-    What a column is lifted by between the points of a guard is a use, however little, where it adds nothing; so a
-    millionth of what is needed is always allowed. It is paid for, and counts as needed.
+    Of a row that an arrival can only add to it uses nothing, ``harmless``, whatever its column is lifted by between the
+    points of a guard. The lift is paid for all the same, and counts as needed.
     """
-    return np.where(needing & (left < 0), np.maximum(left + coming, _SPARE * size), left)
+    return np.where(harmless, np.inf, np.where(needing & (left < 0), left + coming, left))
 
 
 def press(weights: FloatArray, use: FloatArray, missing: FloatArray) -> FloatArray:

@@ -21,6 +21,8 @@ import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, NoSolutionError, OptionError, SolverError
 from osilp_pyomo.lp import wide as wide_lp
+from osilp_pyomo.online.stages.identity import DataMoments
+from osilp_pyomo.online.stages.template import Arrivals
 
 COUNT = 900
 
@@ -608,3 +610,24 @@ def test_a_run_in_chunks_knows_whose_optimum_its_benchmark_is(chunk, tmp_path):
         other.to_parquet(tmp_path / "c.parquet")
         with pytest.raises(OptionError, match="one of as many arrivals as the run met, but with other data"):
             run.regret(program.solve_offline(osilp.Chunks(tmp_path / "c.parquet", rows=13), "projected"))
+
+
+@pytest.mark.parametrize("columns", [3, 30, 230])
+def test_moments_of_chunks_are_those_of_all(columns):
+    """Data of very different size, in any portions and any order; a small column that differs is seen."""
+    rng = np.random.default_rng(columns)
+    data = rng.uniform(size=(60, columns)) * 10.0 ** rng.uniform(-9, 9, columns)
+    small = int(np.argmin(np.abs(data).max(axis=0)))
+
+    def moments(rows):
+        return DataMoments.of(Arrivals(tuple(rows.T), pd.RangeIndex(len(rows))))
+
+    whole, parts = moments(data), [moments(part) for part in np.split(rng.permutation(data), [1, 2, 20])]
+    joined = parts[3].join(parts[0]).join(parts[2]).join(parts[1])
+    assert joined.count == 60
+    np.testing.assert_allclose(joined.scales, whole.scales)
+    np.testing.assert_allclose(joined.mixed(), whole.mixed(), rtol=1e-9, atol=1e-9)
+    other = data.copy()
+    top = other[:, small].max()
+    other[:, small] = top * (other[:, small] / top) ** 4
+    assert np.abs(moments(other).mixed() - whole.mixed()).max() > 1e-6 * 60

@@ -174,6 +174,46 @@ def test_an_equality_over_all_arrivals_is_not_guarded():
     )
 
 
+def kernels(width, needed, horizon=600, grid=100, domain=pyo.Binary):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.cost = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, domain=domain)
+    m.pay = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
+    m.cover = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.exp(-(((u - m.place[t]) / width) ** 2)) * m.x[t] for t in m.T) >= needed(u)
+    )
+    return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=grid, basis=6)
+
+
+@pytest.mark.parametrize("domain", [pyo.Binary, pyo.UnitInterval], ids=["whole", "parts"])
+@pytest.mark.parametrize("part", [False, True], ids=["everywhere", "on a part"])
+def test_kernels_a_few_cells_wide_cover(domain, part):
+    """Their lifts between points are uses where they add nothing; that keeps nobody from adding elsewhere."""
+    program = kernels(0.03, lambda u: pyo.Expr_if(u < 0.5, 3.0, 0.0) if part else 3.0, domain=domain)
+    data = crews(5, 600)
+    run = program.replay(osilp.Greedy(), data)
+    at = np.linspace(0, 0.5 if part else 1, 4001)[: -1 if part else None]
+    columns = np.exp(-(((at - data.place.to_numpy()[:, None]) / 0.03) ** 2))
+    assert columns.sum(axis=0).min() > 10
+    assert (run.decisions.to_numpy() @ columns).min() >= 3 - 1e-9
+
+
+@pytest.mark.parametrize("tiny", [0.0, 1e-200, 1e-310, 1e-40])
+def test_a_tail_is_no_offer(tiny):
+    m = pyo.ConcreteModel()
+    m.T, m.K = pyo.RangeSet(3), pyo.RangeSet(2)
+    m.a = pyo.Param(m.T, m.K, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.pay = pyo.Objective(expr=sum(m.x[t] for t in m.T))
+    m.need = pyo.Constraint(m.K, rule=lambda m, k: sum(m.a[t, k] * m.x[t] for t in m.T) >= 3)
+    controller = osilp.compile_online(m, stages=m.T, horizon=10).controller(osilp.Greedy())
+    taken = [controller.step(a={1: 1.0, 2: tiny} if t % 2 else {1: tiny, 2: 1.0}).x for t in range(10)]
+    assert taken == [1.0] * 6 + [0.0] * 4
+
+
 # -- stages that must serve --------------------------------------------------------------------------
 
 
@@ -296,3 +336,62 @@ def test_a_null_action_of_its_own_for_those_who_must_be_served():
     assert [named.step(pay=1.0).x[("x", "here")] for _ in range(3)] == [1.0, 1.0, 0.0]
     unnamed = program.controller(osilp.Greedy(), "pointwise")
     assert sum(unnamed.step(pay=1.0).x[("x", "here")] for _ in range(3)) == 2.0
+
+
+def two_servers(domain, capacity, horizon, extra):
+    m = pyo.ConcreteModel()
+    m.T, m.K = pyo.RangeSet(3), pyo.RangeSet(2)
+    m.pay = pyo.Param(m.T, m.K, mutable=True, initialize=1.0)
+    m.size = pyo.Param(m.T, m.K, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, m.K, domain=domain)
+    m.reward = pyo.Objective(expr=sum(m.pay[t, k] * m.x[t, k] for t in m.T for k in m.K), sense=pyo.maximize)
+    m.one = pyo.Constraint(m.T, rule=lambda m, t: sum(m.x[t, k] for k in m.K) == 1)
+    if extra:
+        m.half = pyo.Constraint(m.T, rule=lambda m, t: m.x[t, 1] + 0.5 * m.x[t, 2] <= 1)
+    m.room = pyo.Constraint(m.K, rule=lambda m, k: sum(m.size[t, k] * m.x[t, k] for t in m.T) <= capacity)
+    return osilp.compile_online(m, stages=m.T, horizon=horizon).controller(osilp.Greedy(), "pointwise")
+
+
+def arrival(pay, size):
+    return {"pay": dict(zip((1, 2), pay, strict=True)), "size": dict(zip((1, 2), size, strict=True))}
+
+
+FIRST, SECOND = {("x", 1): 1.0, ("x", 2): 0.0}, {("x", 1): 0.0, ("x", 2): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("domain", "extra"), [(pyo.Binary, False), (pyo.Binary, True), (pyo.UnitInterval, True)], ids=["one", "MILP", "LP"]
+)
+def test_nothing_is_overrun_while_something_fits(domain, extra):
+    """Both servers are ahead of their pace, one is used up, the other has room; and a budget beside which one is little."""
+    controller = two_servers(domain, 100.0, 100, extra)
+    controller.update(arrival([1.0, 1.0], [100.0, 0.0]), x=FIRST)
+    for _ in range(97):
+        controller.update(arrival([1.0, 1.0], [0.0, 96 / 97]), x=SECOND)
+    decision = controller.decide(arrival([1.0, 1.0], [0.1, 3.0]))
+    assert decision.x == pytest.approx(SECOND)
+    assert decision.reason == "guard"
+    controller = two_servers(domain, 20_000.0, 30_000, extra)
+    controller.update(arrival([1.0, 1.0], [20_000.0, 0.0]), x=FIRST)
+    decision = controller.decide(arrival([1.0, 0.0], [1.0, 1.0]))
+    assert decision.x == pytest.approx(SECOND)
+    assert decision.reason == "guard"
+
+
+def test_a_null_action_that_uses_something_of_a_new_arrival_is_refused():
+    m = pyo.ConcreteModel()
+    m.T, m.K = pyo.RangeSet(3), pyo.Set(initialize=["here", "elsewhere"])
+    m.far = pyo.Param(m.T, mutable=True, initialize=0.0)
+    m.x = pyo.Var(m.T, m.K, domain=pyo.Binary)
+    m.reward = pyo.Objective(expr=sum((1 + m.far[t]) * m.x[t, "here"] for t in m.T), sense=pyo.maximize)
+    m.one = pyo.Constraint(m.T, rule=lambda m, t: sum(m.x[t, k] for k in m.K) == 1)
+    m.room = pyo.Constraint(expr=sum(m.x[t, "here"] + m.far[t] * m.x[t, "elsewhere"] for t in m.T) <= 2)
+    controller = osilp.compile_online(m, stages=m.T).controller(osilp.Greedy(), null={("x", "elsewhere"): 1.0})
+    assert controller.step(far=0.0).t == 1
+    with pytest.raises(DataError) as caught:
+        controller.step(far=1.0)
+    assert str(caught.value) == (
+        "guard='pointwise': the null action uses something of what it is to guard for the arrival 0; name one that uses "
+        "nothing by null=..., or use guard='none'."
+    )
+    assert controller.t == 1

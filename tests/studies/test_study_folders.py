@@ -1,9 +1,11 @@
 """A folder of a study: one writer at a time, and what is read was written."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 
 import pandas as pd
 import pytest
@@ -139,3 +141,16 @@ def test_a_page_is_written_at_once(tmp_path):
     assert str(error.value) == f"to_html: '{tmp_path}' cannot be written (it is a folder); give another path."
     study.to_html(tmp_path / "new" / "page.html", pictures=False)
     assert [each.name for each in (tmp_path / "new").iterdir()] == ["page.html"]
+
+
+def test_a_lock_without_an_owner_is_one_for_a_while_only(tmp_path):
+    """What a crash or a full disk may have left while it was made."""
+    folder = tmp_path / "s"
+    studied(folder)
+    lock = folder / ".lock"
+    lock.write_text("")
+    with pytest.raises(SavedStateError, match="an unknown machine"):
+        studied(folder, 3)
+    os.utime(lock, (time.time() - 60,) * 2)
+    assert studied(folder, 3).runs["trial"].nunique() == 3
+    assert not list(folder.glob(".lock*"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.online.stages.steps import Steps
 from osilp_pyomo.online.stages.template import Arrivals
 
@@ -28,7 +28,8 @@ class Batch:
     0, R) what does not depend on the decision. Where only projections are known, ``use`` has no pointwise entry.
     ``projection`` tells what they were projected by, if that is known; ``gaps`` of which rows nothing is known between
     the points of a guard, and why; ``steps`` are the columns of rows that a guard keeps piece by piece, for each of
-    them by the function of the decision.
+    them by the function of the decision; ``harmless`` (B, R) are rows at points that a decision can only add to, before
+    its column was lifted.
     """
 
     arrivals: Arrivals
@@ -43,6 +44,7 @@ class Batch:
     projection: str = ""
     gaps: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[tuple[tuple[int, Steps], ...], ...] = ()
+    harmless: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -58,6 +60,7 @@ class Batch:
             {view: use[at] for view, use in self.use.items()}, {view: cut(use) for view, use in self.fixed.items()},
             self.lower[at], self.upper[at], self.own[at], self.own_fixed[at], self.projection, self.gaps,
             tuple(tuple((number, each.part(at)) for number, each in row) for row in self.steps),
+            None if self.harmless is None else self.harmless[at],
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -104,3 +107,9 @@ def concat_batches(parts: Sequence[Batch], arrivals: Arrivals) -> Batch:
         arrivals, all_of("rewards"), all_of("earned"), use, fixed, all_of("lower"), all_of("upper"), all_of("own"),
         all_of("own_fixed"),
     )  # fmt: skip
+
+
+def only_adds(batch: Batch, view: str) -> BoolArray:
+    """Rows (B, R) of which arrivals use nothing, whatever is decided: all that they can do is add to them."""
+    found = np.all(batch.use[view] <= 0, axis=1)
+    return found & np.all(batch.fixed[view] <= 0, axis=0) if len(batch.fixed[view]) else found

@@ -23,7 +23,7 @@ _OTHER_DATA = "one of as many arrivals as the run met, but with other data"
 # What rounding leaves of a coefficient that is zero, relative to the largest.
 _NOTHING = 1e-12
 _OTHER_NUMBERS = "one with other numbers in its objective than the arrivals of the run"
-# More columns than these are mixed at random into so many; very many are mixed before they are multiplied.
+# More columns than these are mixed at random into so many; of very many not all products are formed.
 _COLUMNS, _MOST_COLUMNS = 20, 200
 
 
@@ -79,13 +79,13 @@ class ModelIdentity:
 class DataMoments:
     """What the data of some arrivals add up to; those of chunks can be joined in any order.
 
-    ``scales`` (c,) are the largest entries of the columns; ``sizes`` (k,) what the columns that ``moments`` (k + 1,
-    k + 1) are of were divided by: the same ones, or random mixtures of very many.
+    ``scales`` (c,) are the largest entries of the columns. ``moments`` are the sums of products of any two columns,
+    each divided by its scale, with a column of ones (c + 1, c + 1); of very many columns sums, squares, and products
+    with the next column only (3, c).
     """
 
     count: int
     scales: FloatArray
-    sizes: FloatArray
     moments: FloatArray
 
     @classmethod
@@ -96,28 +96,32 @@ class DataMoments:
             columns += value.sums() if isinstance(value, CurveStack) else [value]
         data = np.array(columns, dtype=float).T if columns else np.zeros((len(arrivals), 0))
         scales = np.abs(data).max(axis=0, initial=0.0)
+        data = data / np.where(scales > 0, scales, 1.0)
         if data.shape[1] > _MOST_COLUMNS:
-            data = data @ _mixing(data.shape[1])
-        sizes = np.abs(data).max(axis=0, initial=0.0)
-        data = np.column_stack([np.ones(len(data)), data / np.where(sizes > 0, sizes, 1.0)])
+            parts = (data, data**2, data * np.roll(data, -1, axis=1))
+            return cls(len(arrivals), scales, np.stack([part.sum(axis=0) for part in parts]))
+        data = np.column_stack([np.ones(len(data)), data])
         # A product this thin is slower in several threads.
         with threadpool_limits(1, user_api="blas"):
-            return cls(len(arrivals), scales, sizes, data.T @ data)
+            return cls(len(arrivals), scales, data.T @ data)
 
     def join(self, other: DataMoments) -> DataMoments:
         """Those of both together."""
-        sizes = np.maximum(self.sizes, other.sizes)
-        moments = self._divided_by(sizes) + other._divided_by(sizes)
-        return DataMoments(self.count + other.count, np.maximum(self.scales, other.scales), sizes, moments)
+        scales = np.maximum(self.scales, other.scales)
+        return DataMoments(self.count + other.count, scales, self._divided_by(scales) + other._divided_by(scales))
 
-    def _divided_by(self, sizes: FloatArray) -> FloatArray:
-        share = np.append(1.0, np.divide(self.sizes, sizes, out=np.ones_like(sizes), where=sizes > 0))
+    def _divided_by(self, scales: FloatArray) -> FloatArray:
+        """The moments of columns that are divided by larger scales."""
+        share = np.divide(self.scales, scales, out=np.ones_like(scales), where=scales > 0)
+        if len(scales) > _MOST_COLUMNS:
+            return self.moments * np.stack([share, share**2, share * np.roll(share, -1)])
+        share = np.append(1.0, share)
         return share[:, None] * self.moments * share
 
     def mixed(self) -> FloatArray:
         """The moments of at most so many columns: more are mixed at random."""
-        count = len(self.sizes)
-        if count <= _COLUMNS:
+        count = len(self.scales)
+        if not _COLUMNS < count <= _MOST_COLUMNS:
             return self.moments
         mixing = np.zeros((count + 1, _COLUMNS + 1))
         mixing[0, 0] = 1.0

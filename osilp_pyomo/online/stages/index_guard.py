@@ -14,7 +14,7 @@ import pandas as pd
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
-from osilp_pyomo.online.stages.batch import POINTWISE, Batch
+from osilp_pyomo.online.stages.batch import POINTWISE, Batch, only_adds
 from osilp_pyomo.online.stages.between import Between, objection
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.pieces import Pieces
@@ -166,6 +166,9 @@ class IndexGuard:
         if len(self.gaps) == len(self._evaluator.template.families):
             return batch
         steps = self._steps(batch)
+        harmless = None
+        if any(group.sign < 0 for group in self._evaluator.groups):
+            harmless = only_adds(batch, POINTWISE)
         use, fixed = batch.use[POINTWISE], batch.fixed[POINTWISE]
         gaps: dict[str, str] = {}
         for group in self._evaluator.groups:
@@ -192,7 +195,7 @@ class IndexGuard:
         return Batch(
             batch.arrivals, batch.rewards, batch.earned, {**batch.use, POINTWISE: use},
             {**batch.fixed, POINTWISE: fixed}, batch.lower, batch.upper, batch.own, batch.own_fixed, batch.projection,
-            gaps, steps,
+            gaps, steps, harmless,
         )  # fmt: skip
 
     def _refuse_infinite_lift(self, lifts: FloatArray, family: StageFamily, arrivals: Arrivals) -> None:

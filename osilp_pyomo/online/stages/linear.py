@@ -29,8 +29,6 @@ from osilp_pyomo.online.stages.template import StageTemplate
 _ROWS_PER_ROUND, _ROUNDS = 50, 40
 # What a guarded row may be overrun by, as a share of its whole budget.
 _ROUNDING = 1e-12
-# What overrunning all budgets costs, in everything that a decision can earn.
-_DEAR = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +132,13 @@ class StageSolver(ABC):
             return rounded if room.fits(rounded) and self._in_own_rows(batch, rounded) else null
         return found
 
-    def serve(self, batch: Batch, weights: FloatArray, room: Room, sizes: FloatArray) -> FloatArray:
-        """A decision of an arrival that must be served: the best that fits, else what overruns least.
+    def serve(self, batch: Batch, weights: FloatArray, paced: Room, whole: Room, sizes: FloatArray) -> FloatArray:
+        """A decision of an arrival that must be served: the best that keeps pace, else what is least ahead of it.
 
-        An overrun is measured by ``sizes`` (N,), the budgets. For linear stages only.
+        That is looked for among those that fit into the ``whole`` of what is left; where none does, what overruns that
+        least. Both are measured by ``sizes`` (N,), the budgets. For linear stages only.
         """
-        return _serve_linear(self.template, batch, weights, room, sizes)
+        return _serve_linear(self.template, batch, weights, paced, whole, sizes)
 
     def _in_own_rows(self, batch: Batch, x: FloatArray) -> bool:
         values = self.template.values(batch.arrivals, x[None])[0]
@@ -247,33 +246,62 @@ class ExactlyOneStage(_LinearFit):
         result[np.arange(len(batch)), np.argmax(weights, axis=1)] = 1.0
         return result
 
-    def serve(self, batch: Batch, weights: FloatArray, room: Room, sizes: FloatArray) -> FloatArray:
+    def serve(self, batch: Batch, weights: FloatArray, paced: Room, whole: Room, sizes: FloatArray) -> FloatArray:
         options = np.eye(len(weights))
-        fitting = np.array([room.fits(option) for option in options])
-        if fitting.any():
-            return options[int(np.argmax(np.where(fitting, weights, -np.inf)))]
-        overrun = np.array([float((room.excess(option) / sizes).max()) for option in options])
-        least = overrun <= overrun.min() * (1 + 1e-9)
+        fitting = np.array([whole.fits(option) for option in options])
+        room = paced if fitting.any() else whole
+        over = np.array([max(0.0, float((room.excess(option) / sizes).max(initial=0.0))) for option in options])
+        over = np.where(fitting | ~fitting.any(), over, np.inf)
+        least = over <= over.min() * (1 + 1e-9)
         return options[int(np.argmax(np.where(least, weights, -np.inf)))]
 
 
 def _serve_linear(
-    template: StageTemplate, one: Batch, weights: FloatArray, room: Room, sizes: FloatArray
+    template: StageTemplate, one: Batch, weights: FloatArray, paced: Room, whole: Room, sizes: FloatArray
 ) -> FloatArray:
-    """The stage's LP or MILP with one more variable: the share of budgets that rows are overrun by, at a high price."""
-    rows = np.zeros(len(room.left), dtype=bool)
+    """The stage's LP or MILP with one more variable, the share of budgets that rows are overrun by: first as little of
+    it as can be, then the best decision with no more.
+    """
+    for room, strict in ((paced, whole), (whole, None)):
+        share = _with_overrun(template, one, np.zeros(len(weights)), room, strict, sizes, np.inf)
+        if share is not None:
+            found = _with_overrun(template, one, weights, room, strict, sizes, share[-1] * (1 + 1e-9) + 1e-12)
+            return (share if found is None else found)[:-1]
+    raise _no_decision(one, "it has no solution")
+
+
+def _with_overrun(
+    template: StageTemplate,
+    one: Batch,
+    weights: FloatArray,
+    room: Room,
+    strict: Room | None,
+    sizes: FloatArray,
+    most: float,
+) -> FloatArray | None:
+    """The best decision, and the share of budgets that it overruns rows by, at most so much; None where there is none.
+
+    Without weights that share is as small as can be. ``strict`` is room that must be kept.
+    """
+    left = room.left - room.margins[RESERVE] - room.fixed
 
     def solve(rows: BoolArray) -> FloatArray | None:
-        return _linear(template, one, weights, room.usage[:, rows], room.spare[rows], sizes[rows])
+        usage, limits, elastic = room.usage[:, rows], left[rows], sizes[rows]
+        if strict is not None:
+            usage, limits = np.concatenate([usage, usage], axis=1), np.concatenate([limits, strict.spare[rows]])
+            elastic = np.concatenate([elastic, np.zeros(len(elastic))])
+        return _linear(template, one, weights, usage, limits, elastic, most)
 
     def excess(found: FloatArray) -> FloatArray:
         x, share = found[:-1], found[-1]
-        return np.where(room.excess(x) > 0, room.excess(x) - share * sizes, -1.0)
+        over = np.where(room.excess(x) > 0, room.used(x) - room.fixed - left - (share + _ROUNDING) * sizes, -1.0)
+        return over if strict is None else np.maximum(over, strict.excess(x))
 
-    found = add_violated(solve(rows), rows, solve, excess, largest(_ROWS_PER_ROUND, _ROUNDING), _ROUNDS)
-    if found is None:
-        raise _no_decision(one, "it has no solution")
-    return found[:-1]
+    rows = np.zeros(len(room.left), dtype=bool)
+    found = add_violated(solve(rows), rows, solve, excess, largest(_ROWS_PER_ROUND), _ROUNDS)
+    if found is not None and strict is not None and not strict.fits(found[:-1]):
+        return None
+    return found
 
 
 def _fit_linear(
@@ -298,10 +326,11 @@ def _linear(
     usage: FloatArray,
     left: FloatArray,
     sizes: FloatArray | None = None,
+    most: float = np.inf,
 ) -> FloatArray | None:
     """The best decision within rows of its own and others; with ``sizes``, those may be overrun by a share of them.
 
-    That share is then the last number of the answer.
+    That share, at most so much, is then the last number of the answer; without weights it is as small as can be.
     """
     own = one.own[0]
     limits = -one.own_fixed[0]
@@ -321,12 +350,11 @@ def _linear(
         column_names=[str(label) for label in template.decisions],
     )
     if sizes is not None:
-        reach = np.where(np.isfinite(lp.column_upper - lp.column_lower), lp.column_upper - lp.column_lower, 1.0)
         lp = replace(
             lp,
-            cost=np.append(weights, -_DEAR * (1e-300 + np.abs(weights) @ reach)),
+            cost=np.append(weights, 0.0 if weights.any() else -1.0),
             column_lower=np.append(lp.column_lower, 0.0),
-            column_upper=np.append(lp.column_upper, np.inf),
+            column_upper=np.append(lp.column_upper, most),
             integer=np.append(template.integer, False),
             matrix=sparse.csr_array(np.column_stack([matrix, np.concatenate([np.zeros(len(own)), -sizes])])),
             column_names=[*lp.column_names, "overrun"],
@@ -342,7 +370,8 @@ def _linear(
         raise _no_decision(one, "it is unbounded: a decision that earns more than it costs has no bound")
     if found.x is None:
         return None
-    return np.clip(found.x, lp.column_lower, lp.column_upper)
+    # Adding zero takes the sign from -0.0.
+    return np.clip(found.x, lp.column_lower, lp.column_upper) + 0.0
 
 
 def _no_decision(batch: Batch, why: str) -> Exception:

@@ -114,8 +114,8 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         largest[columns] = np.maximum(largest[columns], coefficients)
         used = coefficients > 0
         # A limit that is nothing beside what other variables of the row can be says nothing of any of them.
-        says_nothing = limit <= _NOTHING * float((coefficients * bound[columns]).max(initial=0.0)) or limit == 0
-        if says_nothing and used.sum() > 1:
+        spread = float((coefficients * bound[columns]).max(initial=0.0))
+        if spread > 0 and limit <= _NOTHING * spread and used.sum() > 1:
             reach[columns[used]] = np.inf
         else:
             reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])

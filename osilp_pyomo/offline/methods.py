@@ -143,8 +143,6 @@ def as_proved(solved: Solved, integers: bool = False) -> Solved:
 
     With integers HiGHS' word is taken, unless it did not see all coefficients.
     """
-    if solved.status == "infeasible_or_unbounded" and not integers:
-        return replace(solved, status="undecided")
     if solved.status != "infeasible" or solved.conflict.clauses or (integers and not solved.dropped):
         return solved
     return replace(solved, status="undecided")

@@ -6,7 +6,7 @@ path, one arrival after the other. Both give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -178,12 +178,13 @@ class StageLoop:
     def held(self, live: Live, batch: Batch) -> LoopOutcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
-        if self._on_pieces:
-            batch = self._cut_pieces(live, batch)[0]
         if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
             self._reprice(live)
         usage, reach = batch.use[self._view], self._evaluator.reach(batch)
         live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
+        return self._in_portions(live, batch, None, lambda part, _: self._without_learning(live, part))
+
+    def _without_learning(self, live: Live, batch: Batch) -> LoopOutcome:
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
         pieces = [self._generic(live, batch.part(slice(b, b + 1)), None, learn=False) for b in range(len(batch))]
@@ -191,15 +192,25 @@ class StageLoop:
 
     def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
+        return self._in_portions(live, batch, forced, lambda part, some: self._run(live, part, some, remember))
+
+    def _in_portions(
+        self,
+        live: Live,
+        batch: Batch,
+        forced: FloatArray | None,
+        act: Callable[[Batch, FloatArray | None], LoopOutcome],
+    ) -> LoopOutcome:
+        """Do something with a batch; where rows are kept piece by piece, with as many arrivals as memory allows."""
         if not self._on_pieces:
-            return self._run(live, batch, forced, remember)
+            return act(batch, forced)
         outcomes, start = [], 0
         while start < len(batch):
             # As many arrivals at a time as there is memory for their uses of all pieces.
             count = sum(len(each.places) for each in live.pieces) + len(self.program.template.decisions)
             at = slice(start, start + max(1, min(_TOGETHER, _BLOCK // count)))
             part, pieces = self._cut_pieces(live, batch.part(at))
-            outcomes.append(self._run(live, part, None if forced is None else forced[at], remember))
+            outcomes.append(act(part, None if forced is None else forced[at]))
             self._join_pieces(live, pieces)
             start = at.stop
         return LoopOutcome.concat(outcomes)
@@ -239,7 +250,11 @@ class StageLoop:
 
     def _join_pieces(self, live: Live, cut: Sequence[Pieces]) -> None:
         """Take what is left on pieces over from a run."""
-        left = live.left.pop(GUARDED)[int(self.program.index_guard.kept_at_points.sum()) :]
+        kept = self.program.index_guard.kept_at_points
+        at_points, left = np.split(live.left.pop(GUARDED), [int(kept.sum())])
+        if self._view != POINTWISE:
+            # Paid for one arrival after the other, whatever the portions are that they come in.
+            live.left[POINTWISE][kept] = at_points
         parts = np.split(left, np.cumsum([len(each.places) for each in cut])[:-1])
         live.pieces = tuple(replace(each, left=part).merged() for each, part in zip(cut, parts, strict=True))
         live.total = {view: live.total[view] for view in VIEWS}

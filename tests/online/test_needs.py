@@ -395,3 +395,20 @@ def test_a_null_action_that_uses_something_of_a_new_arrival_is_refused():
         "nothing by null=..., or use guard='none'."
     )
     assert controller.t == 1
+
+
+@pytest.mark.parametrize("most", [1.0, 0.9999])
+def test_a_mixture_fits_where_no_option_does(most):
+    m = pyo.ConcreteModel()
+    m.T, m.R = pyo.RangeSet(3), pyo.RangeSet(0, 1)
+    m.pay = pyo.Param(m.T, m.R, mutable=True, initialize=1.0)
+    m.size = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, m.R, bounds=(0, most))
+    m.reward = pyo.Objective(expr=sum(m.pay[t, r] * m.x[t, r] for t in m.T for r in m.R), sense=pyo.maximize)
+    m.one = pyo.Constraint(m.T, rule=lambda m, t: m.x[t, 0] + m.x[t, 1] == 1)
+    m.room = pyo.Constraint(m.R, rule=lambda m, r: sum(m.size[t] * m.x[t, r] for t in m.T) <= 1.0)
+    controller = osilp.compile_online(m, stages=m.T, horizon=3).controller(osilp.Greedy(), "pointwise")
+    decision = controller.step({"size": 1.6, ("pay", 0): 1.0, ("pay", 1): 0.5})
+    assert decision.reason == "guard"
+    assert max(decision.x.values()) <= 1 / 1.6 + 1e-9
+    assert sum(decision.x.values()) == pytest.approx(1.0)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
+from osilp_pyomo.online import loop
 from osilp_pyomo.online.stages.pieces import Pieces
 from osilp_pyomo.online.stages.steps import Steps, find_steps
 
@@ -164,6 +165,61 @@ def test_options_in_several_rooms():
         x = run.decisions[("x", room)].to_numpy()
         assert occupied(data, x, moments(data), closed=True).max() == 2
     assert run.decisions.to_numpy().sum() <= 40
+
+
+@pytest.mark.parametrize("step", [0.5, 0.3, 0.1])
+def test_stays_that_end_where_the_limit_falls(step):
+    program = bookings(20, 0, limit=lambda u: pyo.Expr_if(u < step, 6, 3))
+    controller = program.controller(osilp.Greedy())
+    taken = [controller.step(value=1.0, first=step / 2, last=step).x for _ in range(8)]
+    assert taken == [1.0] * 6 + [0.0] * 2
+    assert [controller.step(value=1.0, first=step, last=0.9).x for _ in range(4)] == [1.0] * 3 + [0.0]
+
+
+def test_a_condition_in_other_units_that_switches_at_zero():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(-1, 1))
+    m.T = pyo.RangeSet(3)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.0)
+    m.last = pyo.Param(m.T, mutable=True, initialize=3.0)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.reward = pyo.Objective(expr=sum((1 + m.first[t] ** 2) * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def places(m, u):
+        hours = [pyo.Expr_if(24 * u >= m.first[t], 1, 0) * pyo.Expr_if(24 * u < m.last[t], 1, 0) for t in m.T]
+        return sum(hours[k] * m.x[t] for k, t in enumerate(m.T)) <= 1
+
+    controller = osilp.compile_online(m, stages=m.T, horizon=20).controller(osilp.Greedy())
+    assert [controller.step(first=a, last=b).x for a, b in ((-5.0, 0.0), (0.0, 5.0), (-1.0, 1.0))] == [1.0, 1.0, 0.0]
+
+
+def test_negative_decisions_where_not_all_is_kept_by_pieces():
+    """A limit below zero somewhere: the row is kept at points, and between them nothing is said of decisions below 0."""
+    program = bookings(20, 0, domain=pyo.Reals, limit=lambda u: 1 - 1.5 * pyo.Expr_if(u < 0.05, 1, 0))
+    assert program.controller(osilp.Greedy()).gaps == {}
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.2)
+    m.x = pyo.Var(m.T, bounds=(-1, 1))
+    m.reward = pyo.Objective(expr=sum(m.first[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.places = osilp.SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: (
+            sum(pyo.Expr_if(u >= m.first[t], 1, 0) * m.x[t] for t in m.T) <= 1 - 1.5 * pyo.Expr_if(u < 0.05, 1, 0)
+        ),
+    )
+    gaps = osilp.compile_online(m, stages=m.T).controller(osilp.Greedy()).gaps
+    assert gaps == {"places": "the decision 'x' may be negative"}
+
+
+def test_a_held_price_and_portions(monkeypatch):
+    """Decisions at one price, in portions of any size: the same as all at once."""
+    program, data = bookings(300, 4), stays(300, 0.05, np.random.default_rng(9))
+    whole = program.controller(osilp.MirrorDescent()).steps(data, hold_price=True)["x"].tolist()
+    monkeypatch.setattr(loop, "_TOGETHER", 7)
+    assert program.controller(osilp.MirrorDescent()).steps(data, hold_price=True)["x"].tolist() == whole
 
 
 # -- the parts ---------------------------------------------------------------------------------------

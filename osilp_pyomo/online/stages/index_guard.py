@@ -36,7 +36,8 @@ class IndexGuard:
         found: dict[str, str] = {}
         families = zip(self._evaluator.template.families, self._evaluator.points, strict=True)
         for number, (family, points) in enumerate(families):
-            why = objection(family, points) or (None if self._is_stepped(family) else self._sign_objection)
+            by_pieces = all(self._by_pieces(group) for group in self._evaluator.groups if group.family == number)
+            why = objection(family, points) or (None if by_pieces else self._sign_objection)
             if why is None:
                 try:
                     self._look_between(number, family)
@@ -86,15 +87,15 @@ class IndexGuard:
     @cached_property
     def stepped(self) -> tuple[ResourceGroup, ...]:
         """Rows that are kept piece by piece: their columns are steps, and nothing is needed of them."""
-        evaluator = self._evaluator
         return tuple(
-            group
-            for group in evaluator.groups
-            if group.family is not None
-            and group.name not in self.gaps
-            and self._is_stepped(evaluator.template.families[group.family])
-            and np.all(evaluator.resources[POINTWISE].total[group.slices[POINTWISE]] >= 0)
+            group for group in self._evaluator.groups if self._by_pieces(group) and group.name not in self.gaps
         )
+
+    def _by_pieces(self, group: ResourceGroup) -> bool:
+        """Whether one side of a row can be kept piece by piece."""
+        if group.family is None or not self._is_stepped(self._evaluator.template.families[group.family]):
+            return False
+        return bool(np.all(self._evaluator.resources[POINTWISE].total[group.slices[POINTWISE]] >= 0))
 
     @cached_property
     def kept_at_points(self) -> BoolArray:

@@ -247,6 +247,9 @@ class ExactlyOneStage(_LinearFit):
         return result
 
     def serve(self, batch: Batch, weights: FloatArray, paced: Room, whole: Room, sizes: FloatArray) -> FloatArray:
+        if not self.template.integer.all():
+            # A mixture of options may fit where none of them does.
+            return super().serve(batch, weights, paced, whole, sizes)
         options = np.eye(len(weights))
         fitting = np.array([whole.fits(option) for option in options])
         room = paced if fitting.any() else whole

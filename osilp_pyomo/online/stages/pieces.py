@@ -30,7 +30,7 @@ class Pieces:
     @classmethod
     def of_cells(cls, points: FloatArray, budget: FloatArray) -> Pieces:
         """From a limit that is lowered at points, ends among them, so that between two it is at least the lesser."""
-        least = np.append(np.minimum(budget[:-1], budget[1:]), budget[-1])
+        least = _least(points, budget)
         return cls(points, least, least.copy()).merged()
 
     def cut(self, places: Sequence[FloatArray]) -> Pieces:
@@ -59,6 +59,11 @@ class Pieces:
     def raised(self, points: FloatArray, change: FloatArray) -> Pieces:
         """What is left after a change of the limit that is known at points, ends among them, and linear between."""
         finer = self.cut([points])
-        least = np.append(np.minimum(change[:-1], change[1:]), change[-1])
-        more = least[np.searchsorted(points, finer.places, side="right") - 1]
+        more = _least(points, change)[np.searchsorted(points, finer.places, side="right") - 1]
         return Pieces(finer.places, finer.total + more, finer.left + more).merged()
+
+
+def _least(points: FloatArray, values: FloatArray) -> FloatArray:
+    """The least that a function can be from each point on, before the next: linear between them, or a single number."""
+    alone = np.nextafter(points[:-1], np.inf) >= points[1:]
+    return np.append(np.where(alone, values[:-1], np.minimum(values[:-1], values[1:])), values[-1])

@@ -26,6 +26,8 @@ _FEW = 3
 # Intervals that are cut for one arrival at most, and how long those may be together that are left open then, relative
 # to the numbers of the index.
 _MOST_CUT, _OPEN = 4_000, 1e-9
+# Numbers below this share of those of the index are zero to anybody.
+_NEXT_TO_ZERO = 1e-250
 # Conditions of one formula that are looked for in this way.
 MOST_SWITCHES = 16
 
@@ -190,7 +192,14 @@ def _steps_by_cutting(term: Term, arrivals: Arrivals, low: float, high: float, s
         if looked > _MOST_CUT * count:
             if np.any(np.bincount(arrival, weights=right - left) > _OPEN * max(abs(low), abs(high))):
                 raise NoEnclosureError("its conditions switch too often")
-            known.append((arrival, left, value[1 if sign > 0 else 0, between]))
+            some = arrivals.take(arrival)
+            top = value[1 if sign > 0 else 0, between]
+            # Numbers this near to zero are no others than zero to anybody, and what is next to them decides.
+            outer = np.where(np.abs(left) > np.abs(right), left, right)
+            nothing = np.abs(outer) <= _NEXT_TO_ZERO * max(abs(low), abs(high))
+            top = np.where(nothing, _at(term, some, outer[:, None])[:, 0], top)
+            known.append((arrival, left, _at(term, some, left[:, None])[:, 0]))
+            known.append((arrival, np.nextafter(left, np.inf), top))
             break
         arrival = np.concatenate([arrival, arrival])
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])

@@ -10,9 +10,11 @@ forms are tested against.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -26,6 +28,10 @@ from osilp_pyomo.index.sobol import sobol_points
 _DRAWN = {"linear program": 256, "convex program": 48}
 # What a member of a set may miss of its rows, relative to their size.
 MEMBERSHIP = 1e-8
+
+
+# Rows by which a set is told over boxes.
+_MOST_ROWS = 64
 
 
 class Body(ABC):
@@ -198,6 +204,19 @@ class CardinalityBody(Body):
 
     def __str__(self) -> str:
         return f"a cardinality set of dimension {self.dimension} with gamma = {self.gamma:g}"
+
+    def region(self) -> Region | None:
+        """Its bounds, and one row for each choice of the sides on which the coordinates deviate."""
+        sides = [
+            [side / size for side, size in ((1.0, up), (-1.0, down)) if size > 0] or [0.0]
+            for up, down in zip(self.positive, self.negative, strict=True)
+        ]
+        if math.prod(map(len, sides)) > _MOST_ROWS:
+            return None
+        choices = np.array(list(product(*sides)))
+        axes = np.eye(self.dimension)
+        rows = np.concatenate([axes, -axes, choices])
+        return ConvexRegion(rows, np.concatenate([self.upper, -self.lower, self.gamma + choices @ self.origin]))
 
 
 @dataclass(eq=False)

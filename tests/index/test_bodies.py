@@ -21,7 +21,7 @@ from robust_models import KINDS, uncertainty_set
 from scipy.optimize import linprog
 
 from osilp_pyomo import errors
-from osilp_pyomo.index.convex_sets import BudgetBody, EllipsoidBody, ScenarioBody
+from osilp_pyomo.index.convex_sets import BudgetBody, CardinalityBody, EllipsoidBody, ScenarioBody
 from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
 from osilp_pyomo.model.sets import body_of
 
@@ -175,3 +175,16 @@ def test_a_polytope_forgets_its_solver_when_it_travels():
     body = PolytopeBody(np.array([[1.0], [-1.0]]), np.array([2.0, 1.0]))
     again = pickle.loads(pickle.dumps(body))
     np.testing.assert_allclose(again.support(np.array([[1.0], [-1.0]])), [[2.0], [-1.0]])
+
+
+@pytest.mark.parametrize("negative", [[0.0, 0.0, 0.0], [0.5, 0.0, 2.0], [1.0, 1.0, 1.0]])
+def test_a_cardinality_set_by_its_rows(negative):
+    """The rows by which it is told over boxes have the same members as the set."""
+    body = CardinalityBody(np.array([1.0, -2.0, 0.5]), np.array([1.0, 0.0, 0.3]), np.array(negative), 1.4)
+    points = np.random.default_rng(0).uniform(body.lower - 0.2, body.upper + 0.2, (4000, 3))
+    points[::3, 1] = -2.0
+    region = body.region()
+    assert region is not None
+    told = np.all(points @ region.rows.T <= region.limits + 1e-9, axis=1)
+    assert np.array_equal(told, body.contains(points))
+    assert 50 < told.sum() < 3900

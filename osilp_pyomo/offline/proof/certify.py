@@ -24,7 +24,7 @@ from osilp_pyomo.offline.search.scan import Search, Violations
 # What a proof aims at, and what it may leave, relative to the size of the row at most of its points.
 AIM, ENOUGH = 1e-8, 1e-6
 # Boxes times columns that a proof may take by itself, and where it is insisted on.
-_WORK, _INSISTED = 8e6, 1.6e9
+_WORK, _INSISTED = 6.5e6, 1.6e9
 # Points at which the size of a row is measured.
 _MEASURED = 257
 # Why a proof stayed open.

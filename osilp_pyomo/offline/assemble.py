@@ -156,7 +156,6 @@ def _answer(subject: Subject, point: Point, solved: Solved) -> Answer:
         point.audit.proves_bound and not solved.bound_is_loose,
         _worth(point, proofs) / (1 + abs(solved.objective)),
         tuple(each.why_not for each in proofs),
-        min((each.reach for each in proofs), default=np.inf),
     )
 
 

@@ -89,7 +89,6 @@ class Answer:
     bound_proved: bool = False
     optimism: float = 0.0
     reasons: tuple[str, ...] = ()
-    reach: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)

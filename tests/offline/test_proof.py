@@ -418,8 +418,7 @@ def test_how_far_out_an_index_without_end_is_proved_is_said():
     result = osilp.solve(m, progress=False)
     assert not result.certified
     assert (
-        "  proof      none for 'above': it still moves towards its limit at 1e+60 on its index, which has no end, and "
-        "beyond nothing is known"
+        "  proof      none for 'above': it holds up to 1e+60 on its index, which has no end, and beyond nothing is proved"
     ) in str(result).splitlines()
 
 

@@ -17,7 +17,7 @@ from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget, Outcome
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
 from osilp_pyomo.offline.proof.lipschitz import LipschitzRow, refuse_wrong_constant
-from osilp_pyomo.offline.proof.tail import is_settled, keeps_tail
+from osilp_pyomo.offline.proof.tail import keeps_tail
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations
 
@@ -30,7 +30,7 @@ _MEASURED = 257
 # Why a proof stayed open.
 TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
 TOO_FAR = "its numbers overflow far out on its index, which has no end, so that nothing is known there"
-BEYOND = "it still moves towards its limit at {:.0e} on its index, which has no end, and beyond nothing is known"
+BEYOND = "it holds up to {:.0e} on its index, which has no end, and beyond nothing is proved"
 # How families are proved that a search separates for certain.
 _EXACT = {
     "closed form": "closed form",
@@ -49,7 +49,7 @@ class FamilyProof:
     ``how`` is "closed form", "concave", "sweep", "enclosure", "search" or "grid"; ``largest`` is what no point of the
     index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row; ``violated``
     are points that were found to break it, ``open_at`` is a point near which it could not be decided, both in the
-    user's coordinates; ``reason`` is why there is no proof, ``reach`` up to where it is one on an index without end.
+    user's coordinates; ``reason`` is why there is no proof.
     """
 
     name: str
@@ -62,7 +62,6 @@ class FamilyProof:
     open_at: FloatArray | None = None
     violated: FloatArray | None = None
     reason: str = ""
-    reach: float = np.inf
 
     @property
     def proved(self) -> bool:
@@ -198,7 +197,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     if far == 0:
         return FamilyProof(family.name, "search", reason=TOO_FAR, seconds=time.monotonic() - started)
     low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
-    boxes, spent, end, settled = 0, 0.0, np.inf, True
+    boxes, spent, beyond = 0, 0.0, True
     for side in _sides(family, points):
         values = _excess(family, x, side)
         try:
@@ -215,8 +214,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
             search = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks, everywhere)
             outcome = search.run()
             if isinstance(row, EnclosedRow) and outcome.proved and not keeps_tail(row, domain, low, high, aim * size):
-                end = far
-                settled &= is_settled(row, domain, low, high, size)
+                beyond = False
         except NoEnclosureError as error:
             return FamilyProof(family.name, "search", reason=str(error), seconds=time.monotonic() - started)
         boxes, spent = boxes + outcome.boxes, spent + outcome.work
@@ -230,7 +228,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     if worst.open_low is not None and worst.open_high is not None:
         open_at = (worst.open_low[:, 0] + worst.open_high[:, 0]) / 2
     reason = "" if open_at is None else POLE if worst.unbounded else TOO_FEW
-    if not settled:
+    if not beyond:
         worst.largest = worst.relative = np.inf
         reason = reason or BEYOND.format(far)
     return FamilyProof(
@@ -244,7 +242,6 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
         open_at,
         worst.violated,
         reason,
-        end,
     )
 
 

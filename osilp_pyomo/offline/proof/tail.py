@@ -2,8 +2,7 @@
 
 Boxes are cut up to some far place. What lies beyond is one box for each open end, and it is decided by its enclosure:
 the row is not violated anywhere in it, or falls outwards, so that it is highest at the far place, which was proved.
-Where the enclosure does not tell, the row is proved up to the far place only. If it is all but binding there and still
-moves, as a logarithm does for ever, not even that is worth saying.
+Where the enclosure does not tell, nothing is proved beyond.
 """
 
 from __future__ import annotations
@@ -14,12 +13,6 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.enclosures.enclosure import Opening
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
-
-# A row is all but binding above minus this share of its size, and moves by more than that share of it between the
-# square root of the far place and itself.
-_NEARLY, _MOVES = 1e-2, 1e-9
-# Places along the other axes at which that is looked at.
-_LOOKED_AT = 64
 
 
 def keeps_tail(row: EnclosedRow, domain: Domain, low: FloatArray, high: FloatArray, allowed: float) -> bool:
@@ -48,37 +41,3 @@ def _keeps(row: EnclosedRow, start: FloatArray, end: FloatArray, axis: int, outw
         return True
     slope = found.slopes[:, axis, 0]
     return bool(slope[1] <= 0 if outwards > 0 else slope[0] >= 0) and inside is None
-
-
-def is_settled(row: EnclosedRow, domain: Domain, low: FloatArray, high: FloatArray, size: float) -> bool:
-    """Whether a row, on its way along each axis to a far place, is slack there or has stopped to move.
-
-    Along the other axes it is looked at here and there: at their ends, and between them, near and far.
-    """
-    others = _places(domain)
-    for axis in range(len(low)):
-        for end, far in ((domain.upper[axis], high[axis]), (domain.lower[axis], low[axis])):
-            if np.isfinite(end):
-                continue
-            halfway, there = others.copy(), others.copy()
-            halfway[axis], there[axis] = np.sign(far) * np.sqrt(abs(far)), far
-            before, after = (row.enclose(at, at, row.opening(0)).value[1] for at in (halfway, there))
-            least = np.maximum(size, row.smallest_terms(there, there))
-            slack, still = after <= -_NEARLY * least, np.abs(after - before) <= _MOVES * least
-            if domain.inside is not None:
-                slack |= ~domain.contains(there.T)
-            if not np.all(slack | still):
-                return False
-    return True
-
-
-def _places(domain: Domain) -> FloatArray:
-    """Points (d, n) of a domain: its corners as far as it has any, and others, on sides without an end near and far."""
-    random = np.random.default_rng(0)
-    low = np.where(np.isfinite(domain.lower), domain.lower, 0.0)
-    share = np.concatenate([np.zeros((1, len(low))), np.ones((1, len(low))), random.random((_LOOKED_AT, len(low)))])
-    wide = np.where(np.isfinite(domain.width), domain.width, 10.0 ** random.uniform(-3, 30, (len(share), len(low))))
-    below = np.isneginf(domain.lower) & (random.random(share.shape) < (0.5 if np.isposinf(domain.upper).any() else 1.0))
-    places = low + share * wide
-    places = np.where(below, np.where(np.isfinite(domain.upper), domain.upper, 0.0) - share * wide, places)
-    return places.T

@@ -25,7 +25,7 @@ from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
-_DRAWN = {"linear program": 256, "convex program": 48}
+_DRAWN = {"linear program": 256, "convex program": 16}
 # What a member of a set may miss of its rows, relative to their size.
 MEMBERSHIP = 1e-8
 
@@ -41,7 +41,7 @@ class Body(ABC):
     ----------
     dimension : int
     lower, upper : arrays
-        The smallest box around it.
+        A box around it, the smallest one unless that would cost many cone programs.
     separation : str
         How its farthest points are found: "closed form", "linear program", "enumeration", or "convex program".
     """
@@ -62,7 +62,7 @@ class Body(ABC):
 
     @abstractmethod
     def lift(self) -> Lift:
-        """Its description by linear rows and balls; a set that is not convex has none."""
+        """Its description by linear rows, balls and other cones; a set that is not convex has none."""
 
     def region(self) -> Region | None:
         """What is known of it over boxes; None where that would need coordinates of its own."""

@@ -81,7 +81,16 @@ def _(given: IntersectionSet) -> Body:
 
     if given.geometry == Geometry.DISCRETE_SCENARIOS:
         return _common_scenarios(given.all_sets)
-    return IntersectionBody([_body(part) for part in given.all_sets])
+    return IntersectionBody([_part(part) for part in given.all_sets])
+
+
+def _part(given: UncertaintySet) -> Body:
+    """A set that others cut: a polyhedron may be unbounded by itself."""
+    if not isinstance(given, PolyhedralSet):
+        return _body(given)
+    from osilp_pyomo.index.lp_sets import PolytopeBody
+
+    return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec), part=True)
 
 
 @_body.register(CartesianProductSet)

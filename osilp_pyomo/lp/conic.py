@@ -99,6 +99,16 @@ def missed_by(kind: str, entries: FloatArray) -> FloatArray:
     return np.array([-float(np.linalg.eigvalsh(symmetric(each))[0]) for each in entries])
 
 
+def middle_of(kind: str, size: int) -> FloatArray:
+    """A direction into the middle of a cone."""
+    if kind == SECOND_ORDER:
+        return np.eye(size)[0]
+    if kind == EXPONENTIAL:
+        return np.array([-1.0, 1.0, 1.0])
+    rows, columns, _ = triangle(round((np.sqrt(8 * size + 1) - 1) / 2))
+    return (rows == columns).astype(float)
+
+
 def triangle(size: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, columns and factors of a symmetric matrix's entries as a semidefinite cone has them."""
     columns, rows = np.tril_indices(size)

@@ -17,14 +17,15 @@ again from them. That shares nothing with exchange but the rows, which makes eac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import ScenarioBody
-from osilp_pyomo.lp.conic import ConeProgram
+from osilp_pyomo.lp.conic import ConeProgram, middle_of, solve_cones
 from osilp_pyomo.offline.duality.builder import ConeBuilder
 from osilp_pyomo.offline.duality.frame import Frame
 from osilp_pyomo.offline.duality.sides import Atoms, BoxSides, Duals, DualSide, ScenarioSide, Side
@@ -42,6 +43,34 @@ class Counterpart:
 
     program: ConeProgram
     sides: tuple[tuple[Side, ...], ...]
+    ordinary: int
+
+    def inner_point(self) -> FloatArray | None:
+        """A point of the program with room in all rows that duality added, and in its cones; None where none is found.
+
+        Equations have no room; they hold at this point as at any other.
+        """
+        lp = self.program.lp
+        added = np.arange(len(lp.row_lower)) >= self.ordinary
+        one_sided = added & (lp.row_lower != lp.row_upper)
+        room = sparse.csr_array(one_sided.astype(float)[:, None])
+        wider = replace(
+            lp,
+            maximize=True,
+            cost=np.append(np.zeros(lp.columns), 1.0),
+            offset=0.0,
+            column_lower=np.append(lp.column_lower, 0.0),
+            column_upper=np.append(lp.column_upper, 1.0),
+            integer=np.zeros(lp.columns + 1, dtype=bool),
+            matrix=sparse.csr_array(sparse.hstack([lp.matrix, room])),
+        )
+        cones = []
+        for cone in self.program.cones:
+            shares = np.tile(middle_of(cone.kind, cone.size), len(cone.offset) // cone.size)[:, None]
+            widened = sparse.hstack([cone.matrix, sparse.csr_array(-shares)])
+            cones.append(replace(cone, matrix=sparse.csr_array(widened)))
+        found = solve_cones(ConeProgram(wider, tuple(cones)), tolerance=1e-9)
+        return None if found.x is None or found.x[-1] <= 0 else found.x[:-1]
 
     def atoms(self, duals: Duals) -> list[Atoms]:
         """Price of each family as vectors and masses."""
@@ -70,7 +99,7 @@ def counterpart(problem: SemiInfiniteLP) -> Counterpart:
     builder = ConeBuilder(problem.core)
     frames: dict[int, Frame] = {}
     sides = tuple(_sides(builder, family, frames) for family in problem.families)
-    return Counterpart(builder.program(), sides)
+    return Counterpart(builder.program(), sides, len(problem.core.row_lower))
 
 
 def objection(family: Family) -> str | None:

@@ -147,6 +147,10 @@ class BoxBody(Body):
         excess = np.maximum(points - self.upper, self.lower - points)
         return np.all(_fits(excess, np.maximum(np.abs(self.lower), np.abs(self.upper))), axis=1)
 
+    def nearby(self, point: FloatArray) -> FloatArray:
+        moves = np.diag(_NEARBY_ON_BALL * (self.upper - self.lower))
+        return np.clip(point + np.concatenate([moves, -moves]), self.lower, self.upper)
+
     def lift(self) -> Lift:
         return Lift.plain(self.dimension, lower=self.lower, upper=self.upper)
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pyomo.contrib.pyros.uncertainty_sets import (
@@ -134,11 +135,19 @@ def _(given: CartesianProductSet) -> Body:
     return ProductBody(tuple(_body(part) for part in given._all_sets))
 
 
+# Polyhedral sets that were looked at, with the numbers they had: their box costs two linear programs a dimension.
+_polytopes: WeakKeyDictionary[Any, tuple[bytes, Body]] = WeakKeyDictionary()
+
+
 @_body.register(PolyhedralSet)
 def _(given: PolyhedralSet) -> Body:
     from osilp_pyomo.index.lp_sets import PolytopeBody
 
-    return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec))
+    rows, limits = np.asarray(given.coefficients_mat, dtype=float), np.asarray(given.rhs_vec, dtype=float)
+    numbers = rows.tobytes() + limits.tobytes()
+    if given not in _polytopes or _polytopes[given][0] != numbers:
+        _polytopes[given] = numbers, PolytopeBody(rows, limits)
+    return _polytopes[given][1]
 
 
 @_body.register(BoxSet)

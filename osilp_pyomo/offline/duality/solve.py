@@ -12,6 +12,7 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, SolverError
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.conic import SECOND_ORDER
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
@@ -22,6 +23,7 @@ from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
 from osilp_pyomo.offline.duality.counterpart import Counterpart, counterpart
 from osilp_pyomo.offline.duality.sides import Atoms, Duals
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions
+from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import atomic_price
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
@@ -33,9 +35,13 @@ _CONFLICT_ROUNDS = 60
 # How near to a bound an interior point's value counts as there, and what ordinary rows may then be violated by.
 _SNAPPED, _UNBROKEN = 1e-8, 1e-9
 # Shares of the way to a point inside of all cones, the smallest that suffices is taken.
-_SHARES = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
+_SHARES, _HALVINGS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7), 4
 # By which share costs are better than they are where prices of a vertex are looked for.
 _BETTER = 1e-9
+# How far points that stand beside an atom are from it, relative to its size.
+_BESIDE = 1e-6
+# A relative violation from which on it is worth to move inside.
+_NOTICED = 1e-7
 # Atoms below this share of the largest are what an interior point leaves of rows that do not bind.
 _NO_MASS = 1e-7
 # Ways in which farthest points of a set are found so fast that an audit can look at them.
@@ -83,15 +89,20 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
         core_duals, reduced = ended.row_duals[:split], ended.reduced_costs[: core.columns]
     found = np.concatenate([x, ended.x[core.columns :]])
     proofs = finite.proofs(problem.families, found)
-    if finite.program.cones and not all(proof.proved for proof in proofs):
+    bounded, placed = _compactified(problem, atoms)
+    proved = all(proof.proved for proof in proofs)
+    looks = _looks(bounded, x, placed) if proved else []
+    missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
+    if finite.program.cones and (missed or not proved):
         found, proofs = _moved_inside(finite, problem.families, found, proofs)
         x = found[: core.columns]
-    looks = _looks(problem, x, atoms)
+    if missed or not proved:
+        looks = _looks(bounded, x, placed)
     checked = None
     if atoms is not None and finite.program.cones and not core.integer.any():
         checked = _crossed_over(problem, x, looks, atoms)
     if checked is None:
-        checked = audit(integers_fixed(problem, x), x, looks, atoms, core_duals)
+        checked = audit(integers_fixed(bounded, x), x, looks, placed, core_duals)
     return Solved(
         ended.status,
         core.value(x),
@@ -149,15 +160,31 @@ def _moved_inside(
 
     Over a set without an end multipliers that miss by a rounding prove nothing.
     """
-    inner = finite.inner_point()
+    inner = finite.inner_point(found)
     if inner is None:
         return found, proofs
+    best, low = (found, proofs), 0.0
     for share in _SHARES:
         moved = found + share * (inner - found)
         again = finite.proofs(families, moved)
-        if all(proof.proved for proof in again):
-            return moved, again
-    return found, proofs
+        if all(proof.proved for proof in again) and not all(proof.proved for proof in best[1]):
+            best = moved, again
+        if all(proof.largest <= 0 for proof in again):
+            best = moved, again
+            break
+        low = share
+    else:
+        return best
+    # Each halving of the way that was too long keeps half of what it costs.
+    for _ in range(_HALVINGS):
+        middle = (low + share) / 2
+        moved = found + middle * (inner - found)
+        again = finite.proofs(families, moved)
+        if all(proof.largest <= 0 for proof in again):
+            share, best = middle, (moved, again)
+        else:
+            low = middle
+    return best
 
 
 def _crossed_over(
@@ -179,10 +206,8 @@ def _crossed_over(
     model = HighsModel(replace(core, cost=cost), scaling_for(core, []))
     places = []
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
-        body = family.domain.body
-        assert body is not None
         kept = points[np.abs(masses) > _NO_MASS * np.abs(masses).max(initial=0.0)]
-        near = np.concatenate([np.empty((0, body.dimension)), kept, *map(body.nearby, kept)])
+        near = np.concatenate([points[:0], kept, *(_nearby(family.domain, point) for point in kept)])
         if len(near):
             block = family.block(near)
             model.add_rows(block.columns, block.matrix, block.lower, block.upper)
@@ -193,8 +218,29 @@ def _crossed_over(
     split = len(core.row_lower)
     parts = np.split(solution.row_duals[split:], np.cumsum([len(each) for each in places])[:-1])
     vertex = [(near[part != 0], part[part != 0]) for near, part in zip(places, parts, strict=True)]
-    again = audit(problem, x, looks, vertex, solution.row_duals[:split])
+    bounded, placed = _compactified(problem, vertex)
+    again = audit(bounded, x, looks, placed, solution.row_duals[:split])
     return again if again.proves_bound else None
+
+
+def _nearby(domain: Domain, point: FloatArray) -> FloatArray:
+    """Points of an index to all sides of one."""
+    if domain.body is not None:
+        return domain.body.nearby(point)
+    step = np.diag(_BESIDE * np.maximum(1.0, np.abs(point)))
+    return np.clip(np.concatenate([point + step, point - step]), domain.lower, domain.upper)
+
+
+def _compactified(problem: SemiInfiniteLP, atoms: Sequence[Atoms] | None) -> tuple[SemiInfiniteLP, list[Atoms] | None]:
+    """A problem over bounded domains, and atoms as atoms of that."""
+    families = tuple(map(compactify, problem.families))
+    if atoms is None:
+        return SemiInfiniteLP(problem.core, families), None
+    placed = []
+    for family, (points, masses) in zip(families, atoms, strict=True):
+        own = family.own_points(points)
+        placed.append((own, masses / family.user_masses(own, np.ones(len(own))) if len(own) else masses))
+    return SemiInfiniteLP(problem.core, families), placed
 
 
 def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:

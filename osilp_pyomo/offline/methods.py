@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.errors import SolverError
+from osilp_pyomo.errors import NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.grids import GridPoints
@@ -20,6 +20,8 @@ from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
 from osilp_pyomo.offline.cones import decompose_cones
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
+from osilp_pyomo.offline.convex.integers import by_outer_approximation
+from osilp_pyomo.offline.convex.solve import solve_convex
 from osilp_pyomo.offline.counterpart import counterpart
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, ExchangeOutcome
 from osilp_pyomo.offline.prepare import compactify
@@ -80,7 +82,8 @@ class Solved:
     ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
     coefficients that are tiny beside others of their row, ``bound_is_loose`` that its bound of an integer program does
     not know them; ``complaint`` is what is wrong with an answer that is less
-    accurate than it should be; ``proofs`` say for each family how surely its rows hold.
+    accurate than it should be; ``proofs`` say for each family how surely its rows hold; ``remark`` is what else should
+    be known.
     """
 
     status: str
@@ -96,6 +99,7 @@ class Solved:
     bound_is_loose: bool = False
     complaint: str | None = None
     proofs: tuple[FamilyProof, ...] = ()
+    remark: str = ""
 
 
 def solve_by(
@@ -129,6 +133,8 @@ def solve_by(
 def _solve_once(
     method: str, problem: SemiInfiniteLP, placed: Sequence[Any], options: ExchangeOptions, fix_integers: bool
 ) -> Solved:
+    if problem.convex is not None:
+        return by_convex(method, problem, options, fix_integers)
     if method == "exchange":
         return by_exchange(problem, options, fix_integers)
     if method == "counterpart":
@@ -173,7 +179,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         fixed = _integers_fixed(bounded, outcome.x)
         checked = audit(fixed, outcome.x, looks, _atoms(outcome), outcome.core_duals)
     bound = _safe_bound(problem, outcome.bound, checked)
-    return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
+    return replace(_solved(exchange, outcome, bound, families, checked, exchange_price), proofs=proofs)
 
 
 def _proves_unbounded(exchange: Exchange) -> bool:
@@ -325,6 +331,38 @@ def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) 
             reduced_costs=found.reduced_costs[: problem.core.columns],
         )
     return exchange.settle(x[: problem.core.columns], found), True
+
+
+def by_convex(method: str, problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
+    """Exact over the continuum for a problem that is convex in its variables."""
+    if method != "exchange":
+        raise NotLinearError(
+            f"solve: method={method!r} needs linear rows and a linear objective, and the model has convex ones; use "
+            "method='exchange'."
+        )
+    solver = by_outer_approximation if problem.core.integer.any() else solve_convex
+    found = solver(problem, options)
+    if found.x is None or found.checked is None:
+        return Solved(found.status, np.nan, np.nan, log=found.log, conflict=found.conflict, remark=found.remark)
+    prices, duals, reduced, checked = None, found.core_duals, found.reduced_costs, found.checked
+    if found.atoms is not None:
+        prices = tuple(exchange_price(family, *each) for family, each in zip(found.families, found.atoms, strict=True))
+    if problem.core.integer.any() and not fix_integers:
+        # Prices belong to the integers that are fixed, and are told where they are asked for.
+        prices = duals = reduced = None
+        checked = Audit(checked.families, checked.ordinary_violation, np.nan, np.nan, np.nan, np.nan)
+    return Solved(
+        found.status,
+        found.objective,
+        found.bound,
+        Point(found.x, checked, prices, duals, reduced, found.repaired),
+        found.rows,
+        found.memory,
+        found.log,
+        found.separation,
+        proofs=found.proofs,
+        remark=found.remark,
+    )
 
 
 def by_grid(
@@ -487,7 +525,7 @@ def _solved(
     )
 
 
-def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
+def exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
     """Price of a working set; atoms that straddle one binding point are joined.
 
     The dual equations hold at the joined atoms up to the square of their distance.

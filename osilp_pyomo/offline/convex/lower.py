@@ -2,8 +2,9 @@
 
 For any masses on points of the index the Lagrange function is convex, and no feasible point is below its minimum. Where
 its gradient vanishes at some z, the rows that touch at z, with those masses, are a dual solution of their linear
-program. Multipliers of a quadratic program come near to that; z and masses are moved together, as little as can be,
-until the dual equations hold up to rounding. What is left is charged by the audit, like that of any linear program.
+program. Multipliers of a quadratic program come near to that; z, masses and their points are moved together, as
+little as can be, until the dual equations hold up to rounding. What is left is charged by the audit, like that of any
+linear program.
 """
 
 from __future__ import annotations
@@ -104,8 +105,11 @@ def _touching(problem: Problem, z: FloatArray, multipliers: Multipliers) -> _Tou
     return _Touching(value, gradient, matrix, right, tuple(each.sides for each in cuts), hessian)
 
 
-def safe_bound(problem: Problem, x: FloatArray, multipliers: Multipliers) -> SafeBound | None:
-    """The bound that multipliers prove once z and they are moved so that the dual equations hold."""
+def safe_bound(problem: Problem, x: FloatArray, multipliers: Multipliers, turn: bool = False) -> SafeBound | None:
+    """The bound that multipliers prove once z and they are moved so that the dual equations hold.
+
+    With ``turn`` the points of the index may move as well.
+    """
     core = problem.core
     size = 1 + np.abs(x)
     inside = (x - core.column_lower > _AT_BOUND * size) & (core.column_upper - x > _AT_BOUND * size)
@@ -123,7 +127,7 @@ def safe_bound(problem: Problem, x: FloatArray, multipliers: Multipliers) -> Saf
             best, smallest = (z, multipliers, rows), share
         if share <= _MET or share > 10 * smallest:
             break
-        moved = _balanced(problem, z, multipliers, rows, missed, inside, size)
+        moved = _balanced(problem, z, multipliers, rows, missed, inside, size, turn)
         if moved is None:
             break
         z, multipliers = moved
@@ -139,16 +143,26 @@ def _balanced(
     missed: FloatArray,
     inside: BoolArray,
     size: FloatArray,
+    turn: bool,
 ) -> tuple[FloatArray, Multipliers] | None:
     """A point and multipliers moved by the smallest shares that close the dual equations to first order."""
     core = problem.core
     masses = np.concatenate([np.zeros(0), *multipliers.masses])
     kept = np.flatnonzero(inside)
+    turned = [
+        source.turned(z, points) if turn and rows_kept is None else np.zeros((len(points), 0, len(z)))
+        for source, points, rows_kept in zip(problem.sources, multipliers.points, multipliers.kept, strict=True)
+    ]
+    by_points = [
+        (each * own[:, None, None]).reshape(-1, len(z))[:, kept].T
+        for each, own in zip(turned, multipliers.masses, strict=True)
+    ]
     system = np.hstack(
         [
             rows.hessian[np.ix_(kept, kept)] * size[kept],
             rows.matrix[:, kept].T * masses,
             -(core.matrix.toarray().T[kept] * multipliers.ordinary),
+            *by_points,
         ]
     )
     weight = np.abs(system).sum(axis=1)
@@ -156,15 +170,24 @@ def _balanced(
     if not np.all(np.isfinite(system)):
         return None
     change = np.linalg.lstsq(system / weight[:, None], -missed[kept] / weight, rcond=1e-14)[0]
-    step, of_masses, of_rows = np.split(change, np.cumsum([len(kept), len(masses)]))
-    if np.abs(np.concatenate([of_masses, of_rows])).max(initial=0.0) > _MOST_CHANGED:
+    counts = [len(kept), len(masses), len(multipliers.ordinary), *(each.shape[0] * each.shape[1] for each in turned)]
+    step, of_masses, of_rows, *of_points = np.split(change, np.cumsum(counts)[:-1])
+    if np.abs(change[len(kept) :]).max(initial=0.0) > _MOST_CHANGED:
         return None
     z = z.copy()
     z[kept] += step * size[kept]
     masses = masses * (1 + of_masses)
     ends = np.cumsum([0, *(len(each) for each in multipliers.masses)])
-    parts = tuple(masses[first:last] for first, last in pairwise(ends))
-    return z, replace(multipliers, masses=parts, ordinary=multipliers.ordinary * (1 + of_rows))
+    moved = tuple(
+        points if not each.size else source.moved(points, each.reshape(len(points), -1))
+        for source, points, each in zip(problem.sources, multipliers.points, of_points, strict=True)
+    )
+    return z, replace(
+        multipliers,
+        points=moved,
+        masses=tuple(masses[first:last] for first, last in pairwise(ends)),
+        ordinary=multipliers.ordinary * (1 + of_rows),
+    )
 
 
 def _dual_side(problem: Problem, x: FloatArray, z: FloatArray, multipliers: Multipliers, rows: _Touching) -> SafeBound:

@@ -56,12 +56,16 @@ _FAR = 1e10
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is seen at an x: the objective with its gradient, and each source's worst rows."""
+    """What is seen at an x: the objective with its gradient, and each source's worst rows.
+
+    ``sizes`` are the largest coefficients of rows that touch there.
+    """
 
     x: FloatArray
     value: float
     gradient: FloatArray
     found: tuple[Violations, ...]
+    sizes: tuple[float, ...] = ()
 
     @property
     def violations(self) -> FloatArray:
@@ -70,8 +74,13 @@ class Look:
 
     @property
     def relative(self) -> float:
-        """Largest violation by the size of its row."""
-        return max((max(0.0, each.relative) for each in self.found), default=0.0)
+        """Largest violation by the size of its row, or by a thousandth of its largest coefficient."""
+        sizes = self.sizes or (0.0,) * len(self.found)
+        shares = [
+            np.max(each.excess / np.maximum(each.scale, 1e-3 * size))
+            for each, size in zip(self.found, sizes, strict=True)
+        ]
+        return max(0.0, *map(float, shares)) if shares else 0.0
 
 
 @dataclass
@@ -199,14 +208,17 @@ class Newton:
             return None
         if not all(np.isfinite(each.worst) for each in found):
             return None
+        sizes = []
         if keep:
             for number, (source, each) in enumerate(zip(self.sources, found, strict=True)):
                 with np.errstate(all="ignore"):
-                    self.pool.add(number, source.cuts(x, each.points[near(each, _NEAR, _ADDED)]))
+                    cuts = source.cuts(x, each.points[near(each, _NEAR, _ADDED)])
+                self.pool.add(number, cuts)
+                sizes.append(float(np.nanmax(np.abs(cuts.matrix), initial=0.0)))
         room = min((float(np.min(-each.excess / np.maximum(each.scale, each.typical))) for each in found), default=1.0)
         if room > 0 and (self.inner is None or room > self.inner[1]):
             self.inner = x, room
-        return Look(x, value, gradient, found)
+        return Look(x, value, gradient, found, tuple(sizes))
 
     # -- steps
 
@@ -214,10 +226,20 @@ class Newton:
         """The quadratic program for a step; where it meets trouble, again in units of a unit diagonal."""
         square = hessian + damping * np.diag(1 / self._scale**2)
         found = self._step_in_units(look, square, np.ones(len(look.x)))
-        if found.x is not None or found.status == "infeasible":
+        if found.status == "infeasible":
             return found
-        unit = 1 / np.sqrt(np.maximum(np.diagonal(square), 1e-300))
-        return self._step_in_units(look, square, np.clip(unit, 1e-6 * self._scale, 1e6 * self._scale), any_point=True)
+
+        def gained(step: FloatArray) -> float:
+            return -float(look.gradient @ step + 0.5 * step @ square @ step)
+
+        rising = found.x is not None and not look.violations.any() and gained(found.x) < -_SAME * (1 + abs(look.value))
+        if found.x is not None and not rising:
+            return found
+        unit = np.clip(1 / np.sqrt(np.maximum(np.diagonal(square), 1e-300)), 1e-6 * self._scale, 1e6 * self._scale)
+        again = self._step_in_units(look, square, unit, any_point=True)
+        if again.x is None or (found.x is not None and gained(again.x) < gained(found.x)):
+            return found if found.x is not None else again
+        return again
 
     def _step_in_units(self, look: Look, square: FloatArray, unit: FloatArray, any_point: bool = False) -> ConeSolution:
         """The quadratic program with its variables in given units, and rows of unit length."""
@@ -278,18 +300,24 @@ class Newton:
         moved, share = self._moved(course, step, promised)
         bound = None
         if moved is None or promised <= _SOON * (1 + abs(look.value)):
-            bound = self.best_bound((moved or look).x, multipliers)
+            bound = self.best_bound(moved or look, multipliers)
         course.note(moved, share, promised, bound)
         self._record(course, len(self.pool.right) - before)
         return multipliers, None
 
-    def best_bound(self, x: FloatArray, multipliers: Multipliers) -> SafeBound | None:
-        """The better of the bounds from rows that touch at one point, and from rows as they were found."""
-        found = [safe_bound(self, x, multipliers)]
-        if self.kinked:
-            found.append(safe_bound(self, x, self.pool.multipliers(self.sources, multipliers.ordinary, keep=True)))
-        known = [each for each in found if each is not None]
-        return max(known, key=lambda each: (each.proved, each.value), default=None)
+    def best_bound(self, look: Look, multipliers: Multipliers) -> SafeBound | None:
+        """The best bound from rows that touch at one point, at points moved along the index, or as they were found."""
+        best: SafeBound | None = None
+        for turn, keep in ((False, False), (True, False), (False, True)):
+            if keep and not self.kinked:
+                continue
+            used = self.pool.multipliers(self.sources, multipliers.ordinary, keep=True) if keep else multipliers
+            found = safe_bound(self, look.x, used, turn)
+            if found is not None and (best is None or (found.proved, found.value) > (best.proved, best.value)):
+                best = found
+            if best is not None and best.proved and look.value - best.value <= _CLOSED * (1 + abs(look.value)):
+                break
+        return best
 
     def _moved(self, course: _Course, step: FloatArray, promised: float) -> tuple[Look | None, float]:
         """The look at the longest share of a step that lowers the merit enough; None where none does."""

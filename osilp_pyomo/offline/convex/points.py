@@ -22,6 +22,8 @@ _ROUNDS, _SHARE = 30, 0.25
 _MOVES, _FARTHER = 4, 1.0 + 1e-9
 # What moving there may cost of the objective, relative to 1 + its size.
 _CHEAP = 1e-9
+# Values this small beside the largest are zero.
+_TIDY = 1e-13
 # A violation below this share of a row's size is rounding.
 _ROUNDING = 1e-15
 
@@ -142,12 +144,34 @@ def room_point(newton: Newton, look: Look) -> FloatArray | None:
     return inner[0] if inner is not None and inner[0] is not before else None
 
 
+def tidied(newton: Newton, look: Look) -> Look:
+    """A look at values without what an interior point method leaves of zeros and bounds, where that is no worse."""
+    core, x = newton.core, look.x
+    size = _TIDY * max(1.0, float(np.abs(x).max(initial=0.0)))
+    clean = np.where(np.abs(x) <= size, 0.0, x)
+    for end in (core.column_lower, core.column_upper):
+        clean = np.where(np.abs(clean - end) <= size, end, clean)
+    equal = np.flatnonzero(core.row_lower == core.row_upper)
+    if len(equal):
+        rows = core.matrix[equal]
+        free = np.flatnonzero(clean == x)
+        missed = core.row_upper[equal] - rows @ clean
+        clean[free] += np.linalg.lstsq(rows[:, free].toarray(), missed, rcond=1e-12)[0]
+    clean = np.clip(clean, core.column_lower, core.column_upper)
+    seen = newton.look(clean, keep=False)
+    if seen is None or core.violation(clean) > core.violation(x):
+        return look
+    worse = seen.value - look.value > _CHEAP * (1 + abs(look.value)) or np.any(seen.violations > look.violations)
+    return look if worse else seen
+
+
 def moved_inside(newton: Newton, look: Look) -> tuple[Look, bool]:
     """A look at a point that violates nothing, as near as convexity tells; whether it was moved there.
 
     On the way to a point with room s in a row, a violation v is gone after the share ``v / (v + s)``. A point that was
     met on the way and has room serves, unless moving towards it costs too much.
     """
+    look = tidied(newton, look)
     if all(each.worst <= _ROUNDING * each.typical for each in look.found):
         return look, False
     best: Look | None = None
@@ -158,7 +182,7 @@ def moved_inside(newton: Newton, look: Look) -> tuple[Look, bool]:
             best = moved
         if best is not None and best.value - look.value <= _CHEAP * (1 + abs(look.value)):
             break
-    return (look, False) if best is None else (best, True)
+    return (look, False) if best is None else (tidied(newton, best), True)
 
 
 def _moved_towards(newton: Newton, look: Look, inner: FloatArray) -> Look | None:

@@ -190,7 +190,7 @@ def solve_parts(
     bound = settled.ended.bound
     if bound is None:
         duals = np.zeros(len(problem.core.row_lower))
-        bound = newton.best_bound(settled.look.x, newton.pool.multipliers(newton.sources, duals))
+        bound = newton.best_bound(settled.look, newton.pool.multipliers(newton.sources, duals))
     return _outcome(parts, newton, settled, bound)
 
 

@@ -69,6 +69,14 @@ class Source(ABC):
         """What the Hessian has more because the worst points move with x."""
         return np.zeros((len(x), len(x)))
 
+    def turned(self, x: FloatArray, points: FloatArray) -> FloatArray:
+        """How its rows change where points move along the index, by its widths (points, coordinates, columns)."""
+        return np.zeros((len(points), 0, len(x)))
+
+    def moved(self, points: FloatArray, shares: FloatArray) -> FloatArray:
+        """Points moved by shares of the index's widths, as far as they stay in it."""
+        return points
+
 
 class OrdinaryRow(Source):
     """An ordinary constraint; its index is a single point without coordinates."""
@@ -193,6 +201,23 @@ class FamilyRows(Source):
     @property
     def _upper(self) -> bool:
         return isinstance(self.family.rows, TracedRows) and self.family.rows.upper is not None
+
+    def turned(self, x: FloatArray, points: FloatArray) -> FloatArray:
+        domain = self.family.domain
+        if domain.body is not None or self.dimension > _FOLLOWED or not len(points):
+            return super().turned(x, points)
+        step = np.diag(_STEP * domain.width)
+        ends = [np.clip(points[:, None] + sign * step, domain.lower, domain.upper) for sign in (1.0, -1.0)]
+        rows = [self.cuts(x, end.reshape(-1, self.dimension)).matrix.reshape(*end.shape[:2], -1) for end in ends]
+        shares = np.abs(ends[0] - ends[1]).max(axis=2) / domain.width
+        return (rows[0] - rows[1]) / shares[:, :, None]
+
+    def moved(self, points: FloatArray, shares: FloatArray) -> FloatArray:
+        domain = self.family.domain
+        if not shares.size:
+            return points
+        tried = np.clip(points + shares * domain.width, domain.lower, domain.upper)
+        return np.where(domain.contains(tried)[:, None], tried, points)
 
     def followed(self, x: FloatArray, points: FloatArray, masses: FloatArray) -> FloatArray:
         """``-g_xu inv(g_uu) g_ux`` at those points that are strict maxima inside of the domain."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from osilp_pyomo.errors import OptionError
 
 #: Offline methods.
-METHODS = ("exchange", "counterpart", "discretized", "projected")
+METHODS = ("auto", "exchange", "counterpart", "discretized", "projected")
 #: How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
 AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")
 
@@ -70,10 +70,11 @@ def _choice(name: str, default: str, choices: tuple[str, ...], sentence: str, *,
 
 METHOD = _choice(
     "method",
-    "exchange",
+    "auto",
     METHODS,
-    "Exact over the continuum with a bracket; as the finite LP that duality makes of rows affine in an uncertain "
-    "vector of a set bounded by planes; on the points of a grid; or on test functions. The last two give bounds.",
+    "By what fits the rows, as ``result.why`` tells; by exchange, exact over the continuum with a bracket; as the "
+    "finite program, linear or with cones, that duality makes of rows affine in an uncertain vector of a convex set; "
+    "on the points of a grid; or on test functions. The last two give bounds.",
     quoted=False,
 )
 GRID = Option(

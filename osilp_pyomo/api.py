@@ -27,7 +27,7 @@ from osilp_pyomo.online.stages.identity import ModelIdentity
 @documented_by(SOLVE)
 def solve(
     model: Any,
-    method: str = "exchange",
+    method: str = "auto",
     *,
     grid: Any = None,
     basis: Any = None,
@@ -76,7 +76,7 @@ def solve(
         raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
-    if grid is not None and method in ("exchange", "counterpart"):
+    if grid is not None and method in ("auto", "exchange", "counterpart"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
     traced = trace_model(model, convex=True)
@@ -88,7 +88,7 @@ def solve(
         elif method == "projected":
             placed = traced.place_bases(grid, basis)
         solved = solve_by(method, traced.problem, placed, options, fix_integers)
-    result = result_of(traced.problem, method, solved, time.monotonic() - started)
+    result = result_of(traced.problem, solved.method or method, solved, time.monotonic() - started)
     result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
     if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")

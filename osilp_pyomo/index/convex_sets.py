@@ -25,7 +25,9 @@ from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
-_DRAWN = {"linear program": 256, "convex program": 48}
+_DRAWN = {"linear program": 256, "convex program": 16}
+# How far members that count as nearby are from each other, where a set is curved between them, and where it is not.
+_NEARBY_ON_BALL, _NEARBY = 1e-6, 1e-8
 # What a member of a set may miss of its rows, relative to their size.
 MEMBERSHIP = 1e-8
 
@@ -41,7 +43,7 @@ class Body(ABC):
     ----------
     dimension : int
     lower, upper : arrays
-        The smallest box around it.
+        A box around it, the smallest one unless that would cost many cone programs.
     separation : str
         How its farthest points are found: "closed form", "linear program", "enumeration", or "convex program".
     """
@@ -62,7 +64,7 @@ class Body(ABC):
 
     @abstractmethod
     def lift(self) -> Lift:
-        """Its description by linear rows and balls; a set that is not convex has none."""
+        """Its description by linear rows, balls and other cones; a set that is not convex has none."""
 
     def region(self) -> Region | None:
         """What is known of it over boxes; None where that would need coordinates of its own."""
@@ -99,6 +101,10 @@ class Body(ABC):
         weights = rng.dirichlet(np.full(3, 0.6), size=len(chosen))
         mixed = np.einsum("mk,mkd->md", weights, extreme[chosen])
         return np.concatenate([self.centre[None], extreme, mixed])
+
+    def nearby(self, point: FloatArray) -> FloatArray:
+        """Members a little to all sides of one, as far as there are: here towards other members."""
+        return point + _NEARBY * (self.cloud(2 * self.dimension + 2, seed=5) - point)
 
     def filled(self, count: int) -> FloatArray:
         """Points for a scan: a cloud, and in few dimensions the Sobol points around the set that lie in it."""
@@ -384,6 +390,14 @@ class EllipsoidBody(Body):
         z = moved @ self._inverse.T
         on_plane = _fits(np.abs(z @ self.axes.T - moved).max(axis=1), np.abs(points).max(axis=1))
         return on_plane & _fits(np.linalg.norm(z, axis=1) - 1.0, 1.0)
+
+    def nearby(self, point: FloatArray) -> FloatArray:
+        z = self._inverse @ (point - self.middle)
+        moves = _NEARBY_ON_BALL * np.eye(len(z))
+        moved = np.concatenate([z + moves, z - moves])
+        # Back onto the ball where a move has left it.
+        moved /= np.maximum(1.0, np.linalg.norm(moved, axis=1, keepdims=True))
+        return self.middle + moved @ self.axes.T
 
     def lift(self) -> Lift:
         count = self.axes.shape[1]

@@ -107,9 +107,9 @@ class Domain:
 
     @property
     def width(self) -> FloatArray:
-        """Length of each side; 1 for a side on which nothing is uncertain."""
+        """Length of each side; of a set of vectors 1 for a side on which nothing is uncertain, or without an end."""
         width = self.upper - self.lower
-        return width if self.body is None else np.where(width > 0, width, 1.0)
+        return width if self.body is None else np.where((width > 0) & np.isfinite(width), width, 1.0)
 
     @property
     def volume(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,17 @@ from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DomainError, SolverError
 from osilp_pyomo.index.convex_sets import MEMBERSHIP, Body
 from osilp_pyomo.index.enclosures.regions import ConvexRegion, Region
-from osilp_pyomo.index.extended_form import Ball, Lift, intersection_lift
+from osilp_pyomo.index.extended_form import Lift, intersection_lift
+from osilp_pyomo.lp.conic import safe_bound, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 
-# What a convex program's bound may be above its value, relative to 1 + |value|, before it is solved more patiently.
+# What a cone program's safe bound may be above its value, relative to 1 + |value|, for its point to be the farthest.
 _PROVED = 1e-8
-# Tangent planes that a bound may need at most.
-_TANGENTS = 400
-# Violation of a ball that is rounding.
-_ON_BALL = 1e-10
+# Directions, each to both sides, whose farthest points have the centre of an intersection with cones in their middle.
+_CENTRED = 2
+# Dimensions up to which an intersection with cones has its smallest box, at two cone programs each.
+_BOXED = 8
 
 
 class LinearOracle:
@@ -62,15 +64,6 @@ class LinearOracle:
                 f"{self._what} is unbounded: a row can be violated without end there; add bounds to the set."
             )
         raise SolverError(f"{self._what}: HiGHS ended with status '{solution.status}' while looking for a point of it.")
-
-    def add_tangent(self, ball: Ball, at: FloatArray) -> None:
-        """Add the half-space that touches a ball where the line from its middle through z leaves it."""
-        moved = ball.matrix @ at - ball.centre
-        normal = moved / np.linalg.norm(moved)
-        row = (normal @ ball.matrix)[None]
-        self._model.add_rows(
-            np.arange(self._lift.coordinates), row, np.array([-np.inf]), np.array([1.0 + normal @ ball.centre])
-        )
 
 
 def local_maximum(
@@ -124,10 +117,12 @@ class LiftedBody(Body):
         self._lift = lift
         self._what = what
         self.dimension = len(lift.offset)
-        self.separation = "convex program" if lift.balls else "linear program"
+        self.separation = "convex program" if lift.cones else "linear program"
         self._oracle: LinearOracle | None = None
-        if lift.balls:
-            self._inner = self._point_inside_balls()
+        self._find_box()
+
+    def _find_box(self) -> None:
+        """The smallest box around the set; an empty or unbounded set is refused."""
         axes = np.eye(self.dimension)
         self.upper = np.diagonal(self.support(axes)).copy()
         self.lower = np.diagonal(self.support(-axes)).copy()
@@ -149,92 +144,40 @@ class LiftedBody(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         costs = directions @ self._lift.matrix
-        if self._lift.balls:
-            z = np.array([self._maximize_in_balls(cost) for cost in costs])
+        if self._lift.cones:
+            z = self._in_cones(costs)
         else:
             oracle = self._linear()
             z = np.array([oracle.maximize(cost) for cost in costs])
         return self._lift.points(z.reshape(len(directions), -1))
 
-    # -- linear rows and balls -------------------------------------------------------------------
+    def _in_cones(self, costs: FloatArray) -> FloatArray:
+        """Where linear functions are largest, by a cone program each; the largest doubt is kept as ``margin``."""
+        found = []
+        for cost in costs:
+            size = float(np.abs(cost).max(initial=0.0))
+            program = self._lift.program(cost / (size or 1.0))
+            solution = solve_cones(program)
+            if solution.x is None:
+                raise DomainError(self._why_no_point(solution.status))
+            reached = float(program.lp.cost @ solution.x)
+            bound = safe_bound(program, solution, self._lift.largest)
+            if not bound - reached <= _PROVED * (1.0 + abs(reached)):
+                # Nothing proves that this is the farthest point: whoever asks is told that it was looked for only.
+                self.separation = "search"
+            found.append(solution.x)
+        return np.array(found).reshape(len(costs), -1)
 
-    def _point_inside_balls(self) -> FloatArray:
-        """Coordinates in all balls, or the proof by tangent planes that there are none."""
-        oracle = LinearOracle(self._lift, self._what)
-        z = oracle.maximize(np.zeros(self._lift.coordinates))
-        # The point nearest to the middles of all balls is in them where they are not far apart; in many dimensions
-        # tangent planes take very long to find it.
-        nearest = self._nearest_to_middles(z)
-        if max(ball.excess(nearest) for ball in self._lift.balls) <= _ON_BALL:
-            return nearest
-        for _ in range(_TANGENTS):
-            worst = max(self._lift.balls, key=lambda ball: ball.excess(z))
-            if worst.excess(z) <= _ON_BALL:
-                return z
-            # Tangent planes that no vector satisfies prove the set empty: the oracle then refuses it.
-            for ball in self._lift.balls:
-                if ball.excess(z) > 0:
-                    oracle.add_tangent(ball, z)
-            z = oracle.maximize(np.zeros(self._lift.coordinates))
-        raise DomainError(
-            f"{self._what} has no point that could be found: its parts at best touch; make one of them larger."
-        )
-
-    def _nearest_to_middles(self, start: FloatArray) -> FloatArray:
-        """Coordinates in the linear part with the least sum of squared distances to the middles of the balls."""
-        linear = replace(self._lift, balls=())
-        balls = self._lift.balls
-
-        def nearness(z: FloatArray) -> float:
-            return -sum(float(np.sum((ball.matrix @ z - ball.centre) ** 2)) for ball in balls)
-
-        def gradient(z: FloatArray) -> FloatArray:
-            return -2.0 * np.sum([(ball.matrix @ z - ball.centre) @ ball.matrix for ball in balls], axis=0)
-
-        return local_maximum(linear, nearness, gradient, start)
-
-    def _maximize_in_balls(self, cost: FloatArray) -> FloatArray:
-        """Where a linear function is largest: a local search, which is global here, proved by tangent planes.
-
-        At the true maximum the tangent planes of the balls it lies on leave no better point (its optimality
-        conditions say so), so that one linear program bounds what the local search may have missed.
-        """
-        lift = self._lift
-        if not np.any(cost):
-            return self._inner
-        z = local_maximum(lift, lambda at: float(cost @ at), lambda at: cost, self._inner)
-        oracle = LinearOracle(lift, self._what)
-        for ball in lift.balls:
-            if ball.excess(z) > -1e-6:
-                oracle.add_tangent(ball, z)
-        top = oracle.maximize(cost)
-        scale = 1.0 + abs(float(cost @ z))
-        if cost @ top - cost @ z <= _PROVED * scale and max(ball.excess(z) for ball in lift.balls) <= _ON_BALL:
-            return z
-        for _ in range(_TANGENTS):
-            outside = [ball for ball in lift.balls if ball.excess(top) > _ON_BALL]
-            if not outside:
-                return top
-            for ball in outside:
-                oracle.add_tangent(ball, top)
-            top = oracle.maximize(cost)
-        # Nothing proves that this is the farthest point: whoever asks is told that it was looked for only.
-        self.separation = "search"
-        return self._pulled_inside(top)
-
-    def _pulled_inside(self, z: FloatArray) -> FloatArray:
-        """A point between z and one in all balls that is in all balls too."""
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            at = self._inner + middle * (z - self._inner)
-            inside = all(ball.excess(at) <= _ON_BALL for ball in self._lift.balls)
-            low, high = (middle, high) if inside else (low, middle)
-        return self._inner + low * (z - self._inner)
+    def _why_no_point(self, status: str) -> str:
+        if status == "infeasible":
+            return f"{self._what} is empty: no vector satisfies all of its rows; look for rows in conflict."
+        if status == "unbounded":
+            return f"{self._what} is unbounded: a row can be violated without end there; add bounds to the set."
+        return f"{self._what} has no point that could be found: its parts at best touch; make one of them larger."
 
 
 class PolytopeBody(LiftedBody):
-    """``rows @ xi <= limits``.
+    """``rows @ xi <= limits``; bounded, unless it is a ``part`` of an intersection.
 
     Examples
     --------
@@ -243,9 +186,20 @@ class PolytopeBody(LiftedBody):
     array([[0., 1.]])
     """
 
-    def __init__(self, rows: FloatArray, limits: FloatArray, what: str = "the polyhedral set") -> None:
+    def __init__(
+        self, rows: FloatArray, limits: FloatArray, what: str = "the polyhedral set", *, part: bool = False
+    ) -> None:
         self._rows, self._limits = rows.astype(float), limits.astype(float)
+        self._part = part
         super().__init__(Lift.plain(rows.shape[1], rows=self._rows, row_upper=self._limits), what)
+
+    def _find_box(self) -> None:
+        if self._part:
+            # Another part may bound it.
+            self.lower, self.upper = np.full(self.dimension, -np.inf), np.full(self.dimension, np.inf)
+            return
+        super()._find_box()
+        self._lift = replace(self._lift, known_largest=np.maximum(np.abs(self.lower), np.abs(self.upper)))
 
     def contains(self, points: FloatArray) -> BoolArray:
         size = 1.0 + np.abs(points) @ np.abs(self._rows.T)
@@ -266,6 +220,28 @@ class IntersectionBody(LiftedBody):
     def __init__(self, parts: Sequence[Body], what: str = "the intersection of sets") -> None:
         self.parts = tuple(parts)
         super().__init__(intersection_lift([part.lift() for part in self.parts]), what)
+
+    def _find_box(self) -> None:
+        """The smallest box; where farthest points cost a cone program each, what its parts have in common."""
+        lower = np.max([part.lower for part in self.parts], axis=0)
+        upper = np.min([part.upper for part in self.parts], axis=0)
+        cheap = not self._lift.cones or self.dimension <= _BOXED
+        if cheap or not np.all(np.isfinite(lower) & np.isfinite(upper)):
+            super()._find_box()
+        else:
+            inside = self.support(np.zeros((1, self.dimension)))[0]
+            self.lower, self.upper = np.minimum(lower, inside), np.maximum(upper, inside)
+        if self._lift.plain_coordinates:
+            self._lift = replace(self._lift, known_largest=np.maximum(np.abs(self.lower), np.abs(self.upper)))
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """A point in its middle: where farthest points cost a cone program each, that of a few of them."""
+        if not self._lift.cones:
+            return super().centre
+        rng = np.random.default_rng(0)
+        some = rng.normal(size=(_CENTRED, self.dimension))
+        return self.support(np.concatenate([some, -some])).mean(axis=0)
 
     def region(self) -> Region | None:
         known = [region for region in (part.region() for part in self.parts) if isinstance(region, ConvexRegion)]

@@ -99,6 +99,16 @@ def missed_by(kind: str, entries: FloatArray) -> FloatArray:
     return np.array([-float(np.linalg.eigvalsh(symmetric(each))[0]) for each in entries])
 
 
+def middle_of(kind: str, size: int) -> FloatArray:
+    """A direction into the middle of a cone."""
+    if kind == SECOND_ORDER:
+        return np.eye(size)[0]
+    if kind == EXPONENTIAL:
+        return np.array([-1.0, 1.0, 1.0])
+    rows, columns, _ = triangle(round((np.sqrt(8 * size + 1) - 1) / 2))
+    return (rows == columns).astype(float)
+
+
 def triangle(size: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, columns and factors of a symmetric matrix's entries as a semidefinite cone has them."""
     columns, rows = np.tril_indices(size)
@@ -264,3 +274,54 @@ def _cone(kind: str, size: int) -> Any:
     if kind == EXPONENTIAL:
         return clarabel.ExponentialConeT()
     return clarabel.PSDTriangleConeT(round((np.sqrt(8 * size + 1) - 1) / 2))
+
+
+def safe_bound(program: ConeProgram, found: ConeSolution, largest: FloatArray) -> float:
+    """What no point of a maximum without quadratic terms can beat, from duals that are made feasible.
+
+    Duals are moved into their cones, those of rows that point to no limit are set to zero, and what the dual equations
+    then miss is worth a bound of its column, or ``largest`` where there is none: the bound holds whoever computed the
+    duals (Neumaier and Shcherbina, 2004; Jansson, Chaykin and Keil, 2007, for cones).
+    """
+    lp = program.lp
+    assert lp.maximize
+    assert found.row_duals is not None
+    limit = np.where(found.row_duals > 0, lp.row_upper, lp.row_lower)
+    duals = np.where(np.isfinite(limit), found.row_duals, 0.0)
+    bound = lp.offset + float(np.where(duals != 0, limit, 0.0) @ duals)
+    reduced = lp.cost - lp.matrix.T @ duals
+    for rows, given in zip(program.cones, found.cone_duals, strict=True):
+        inside = into_dual_cone(rows.kind, given)
+        bound += float(rows.offset @ inside.ravel())
+        reduced = reduced + rows.matrix.T @ inside.ravel()
+    ends = np.where(reduced > 0, np.minimum(lp.column_upper, largest), np.maximum(lp.column_lower, -largest))
+    return bound + float(np.where(reduced != 0, reduced, 0.0) @ np.where(reduced != 0, ends, 0.0))
+
+
+def into_dual_cone(kind: str, entries: FloatArray) -> FloatArray:
+    """Vectors (k, size) moved into the dual cone where they miss it a little; not a number where that is not known."""
+    result = entries.copy()
+    if kind == SECOND_ORDER:
+        # A rounding more than the length, so that it is not below it.
+        length = np.linalg.norm(entries[:, 1:], axis=1) * (1 + 1e-15 * entries.shape[1])
+        result[:, 0] = np.maximum(entries[:, 0], length)
+        return result
+    if kind == SEMIDEFINITE:
+        for number, each in enumerate(entries):
+            matrix = symmetric(each)
+            values, vectors = np.linalg.eigh(matrix)
+            moved = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            size = float(np.abs(values).max(initial=0.0))
+            # Eigenvalues have roundings: what is added makes up for them.
+            moved += 1e-15 * len(matrix) * size * np.eye(len(matrix))
+            rows, columns, factors = triangle(len(matrix))
+            result[number] = factors * moved[rows, columns]
+        return result
+    u, v, w = entries.T
+    with np.errstate(all="ignore"):
+        # (u, v, w) with u < 0 and -u exp(v / u) <= e w, or u = 0 and v, w >= 0.
+        least = np.where(u < 0, -u * np.exp(v / u - 1.0) * (1 + 1e-14), 0.0)
+    result[:, 1] = np.where(u < 0, v, np.maximum(v, 0.0))
+    result[:, 0] = np.minimum(u, 0.0)
+    result[:, 2] = np.maximum(w, least)
+    return result

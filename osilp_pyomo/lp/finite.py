@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lstsq
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 
@@ -127,7 +128,8 @@ def balanced(matrix: FloatArray, weights: FloatArray, missed: FloatArray) -> Flo
     columns = matrix[:, used] * weights[used]
     size = np.abs(columns).sum(axis=1)
     size = np.where(size > 0, size, 1.0)
-    share = np.linalg.lstsq(columns / size[:, None], missed / size, rcond=1e-12)[0]
+    # By a pivoted QR: several times as fast as singular values, and as short.
+    share = lstsq(columns / size[:, None], missed / size, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
     if not np.all(np.abs(share) < _MOST_CHANGED):
         return weights
     result = weights.copy()

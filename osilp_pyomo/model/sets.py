@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
@@ -36,6 +37,33 @@ from osilp_pyomo.index.convex_sets import (
     ProductBody,
     ScenarioBody,
 )
+
+
+class SetOfEachFamily(UncertaintySet, ABC):
+    """An uncertainty set that is another one for each family: the members of the ordinary index tell which."""
+
+    @abstractmethod
+    def body_for(self, index: Any) -> Body:
+        """The convex set of a family, by its index."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Number of entries of a vector."""
+
+    @property
+    def geometry(self) -> Any:
+        """Convex, and no more is known to PyROS."""
+        return Geometry.CONVEX_NONLINEAR
+
+    @property
+    def parameter_bounds(self) -> list[tuple[float, float]]:
+        """None are promised: they differ from family to family."""
+        return []
+
+    def set_as_constraint(self, *args: Any, **options: Any) -> Any:
+        """Refused: PyROS has no use for a set that depends on the row."""
+        raise DomainError("a set of each family has no constraints of its own.")
 
 
 def is_uncertainty_set(candidate: Any) -> bool:
@@ -75,13 +103,27 @@ def _checked(make: Callable[[Any], Body]) -> Callable[[Any], Body]:
     return convert
 
 
+@_body.register(SetOfEachFamily)
+def _(given: SetOfEachFamily) -> Body:
+    return given.body_for(None)
+
+
 @_body.register(IntersectionSet)
 def _(given: IntersectionSet) -> Body:
     from osilp_pyomo.index.lp_sets import IntersectionBody  # HiGHS and scipy, loaded when a set needs them
 
     if given.geometry == Geometry.DISCRETE_SCENARIOS:
         return _common_scenarios(given.all_sets)
-    return IntersectionBody([_body(part) for part in given.all_sets])
+    return IntersectionBody([_part(part) for part in given.all_sets])
+
+
+def _part(given: UncertaintySet) -> Body:
+    """A set that others cut: a polyhedron may be unbounded by itself."""
+    if not isinstance(given, PolyhedralSet):
+        return _body(given)
+    from osilp_pyomo.index.lp_sets import PolytopeBody
+
+    return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec), part=True)
 
 
 @_body.register(CartesianProductSet)
@@ -154,7 +196,7 @@ def _(given: DiscreteScenarioSet) -> Body:
 
 
 #: The uncertainty sets that can be an index, as the documentation lists them.
-UNCERTAINTY_SETS: tuple[type, ...] = tuple(kind for kind in _body.registry if kind is not object)
+UNCERTAINTY_SETS: tuple[type, ...] = tuple(kind for kind in _body.registry if kind not in (object, SetOfEachFamily))
 
 
 def _common_scenarios(sets: Iterable[Any]) -> Body:

@@ -13,11 +13,11 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.offline.conflicts import Clause
-from osilp_pyomo.offline.methods import Point, Solved
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
 from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, PROOF, Answer, FamilyMap, Result
+from osilp_pyomo.offline.solved import Point, Solved
 
 # What rows may be violated by, relative to their size, by the tolerances of exchange and HiGHS together.
 _ROW_ACCURACY = 1e-8
@@ -90,6 +90,7 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
         indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
         remark=_remark(solved),
+        why=solved.why or f"method={method!r} was asked for",
     )
 
 

@@ -42,6 +42,8 @@ _FARTHER = 100.0
 # Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
 # again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
 _BALANCED, _OPEN, _MOST_BALANCED, _BALANCINGS, _SPREAD = 2 * _UNIT, 1e-3, 4_000_000, 4, 1e-7
+# A reduced cost that is this share of its terms may be zero but for what a solver leaves.
+_NEARLY = 1e-6
 # What balancing may cost of a bound, relative to 1 + |bound|.
 _SAME_BOUND = 1e-9
 # Points at which the usual size of a coefficient is looked at.
@@ -350,7 +352,9 @@ def _careful_sums(matrix: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
-    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero.
+    ``reduced`` are the reduced costs of all variables; ``open_ones`` tells those without a bound that theirs could be
+    charged at, ``nearly`` those without any bound whose is all but zero: balanced together, for closing one equation
+    must not open another.
     """
 
     infeasibility: float
@@ -359,6 +363,8 @@ class _DualSide:
     rounding: float
     unbalanced: float
     reduced: FloatArray
+    open_ones: BoolArray
+    nearly: BoolArray
 
     def betters(self, other: _DualSide) -> bool:
         """Whether its equations are nearer to hold, and its bound is the same."""
@@ -406,7 +412,7 @@ def _rebalanced(
     """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
     found = _dual_side(problem, x, atoms, row_duals, sizes)
     for _ in range(_BALANCINGS):
-        columns = np.flatnonzero(found.reduced)
+        columns = np.flatnonzero(found.open_ones | found.nearly)
         masses = [each for _, each in atoms]
         if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
             return found
@@ -434,7 +440,8 @@ def _usual_terms(
     result = np.zeros(problem.core.columns)
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if np.any(masses) and wanted.any():
-            some = scan_points(family.domain, problem.core.columns)
+            body = family.domain.body
+            some = scan_points(family.domain, problem.core.columns) if body is None else body.cloud(_FEW)
             # A coefficient that is zero where the price is has no rounding.
             there = np.zeros(problem.core.columns, dtype=bool)
             for columns, _, block in family.blocks(points[masses != 0]):
@@ -516,4 +523,6 @@ def _dual_side(
     )
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
     rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
-    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)
+    free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
+    nearly = free & (np.abs(reduced) <= _NEARLY * terms)
+    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly)

@@ -169,23 +169,6 @@ class Exchange:
         search, member = self._place[number]
         return self._add(search, np.full(len(points), member), points)
 
-    def settle(self, x: FloatArray, found_elsewhere: ExchangeOutcome) -> ExchangeOutcome:
-        """End at an x that was found in another way, with the bound and the prices that belong to it."""
-        found = tuple(search.worst(x) for search in self.searches)
-        moved = self._repair(x, found) if any(each.worst > 0 for each in found) else None
-        if moved is not None:
-            x, found = moved, tuple(search.worst(moved) for search in self.searches)
-        return replace(
-            found_elsewhere,
-            objective=self.problem.core.value(x),
-            x=x,
-            repaired=moved is not None,
-            found=found,
-            log=tuple(self.log),
-            memory=self._memory + found_elsewhere.memory,
-            separation=self._separation(),
-        )
-
     @property
     def _memory(self) -> int:
         """Bytes that rows and searches took at most."""

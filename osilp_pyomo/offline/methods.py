@@ -5,24 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import AUTO, DUAL
 from osilp_pyomo.errors import NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
-from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.index.grids import GridPoints
-from osilp_pyomo.lp.highs import HighsModel
-from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
-from osilp_pyomo.offline.cones import decompose_cones
-from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
+from osilp_pyomo.offline.choose import Choice, choose_method
+from osilp_pyomo.offline.conflicts import NO_CONFLICT
 from osilp_pyomo.offline.convex.integers import by_outer_approximation
 from osilp_pyomo.offline.convex.solve import solve_convex
-from osilp_pyomo.offline.counterpart import counterpart
+from osilp_pyomo.offline.duality.solve import by_counterpart
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, ExchangeOutcome
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
@@ -34,13 +32,14 @@ from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.search.clusters import join_close
 from osilp_pyomo.offline.search.local import polish
 from osilp_pyomo.offline.search.scan import FiniteSearch, Search, Violations
+from osilp_pyomo.offline.solved import Point, Solved, as_proved, integers_fixed
 
 # A bracket wider than this, relative to 1 + |objective|, is worth further iterations.
 _BRACKET = 1e-8
+# A bracket of a counterpart that is closed, relative to 1 + |objective|.
+_SETTLED = 1e-6
 # A relative violation that more iterations cannot lower.
 _ROUNDING = 1e-14
-# Iterations after which cones of rows over ellipsoids are decomposed.
-_PATIENCE = 45
 # How often exchange may go on after its audit found a miss.
 _AUDIT_ROUNDS = 4
 # How often exchange may go on because its bracket was too wide.
@@ -57,49 +56,6 @@ _ENFORCED = 1e-6
 _EXACTLY = 1e-13
 # What joining atoms that straddle one binding point may cost of an integral's accuracy.
 _SAME_ATOM = 1e-7
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """An answer: where, how good, at what prices (None for a model with integers), and its audit.
-
-    ``x`` is None where values are not kept in memory.
-    """
-
-    x: FloatArray | None
-    audit: Audit
-    prices: tuple[Price, ...] | None
-    core_duals: FloatArray | None
-    reduced_costs: FloatArray | None
-    repaired: bool = False
-    test_violation: float = np.nan
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """How a method ended.
-
-    ``conflict`` is what cannot hold together where the problem is infeasible; ``dropped`` says whether HiGHS left out
-    coefficients that are tiny beside others of their row, ``bound_is_loose`` that its bound of an integer program does
-    not know them; ``complaint`` is what is wrong with an answer that is less
-    accurate than it should be; ``proofs`` say for each family how surely its rows hold; ``remark`` is what else should
-    be known.
-    """
-
-    status: str
-    objective: float
-    bound: float
-    point: Point | None = None
-    rows: int = 0
-    memory: int = 0
-    log: tuple[dict[str, Any], ...] = ()
-    separation: tuple[str, ...] = ()
-    conflict: Conflict = NO_CONFLICT
-    dropped: bool = False
-    bound_is_loose: bool = False
-    complaint: str | None = None
-    proofs: tuple[FamilyProof, ...] = ()
-    remark: str = ""
 
 
 def solve_by(
@@ -135,6 +91,8 @@ def _solve_once(
 ) -> Solved:
     if problem.convex is not None:
         return by_convex(method, problem, options, fix_integers)
+    if method == AUTO:
+        return by_choice(problem, options, fix_integers)
     if method == "exchange":
         return by_exchange(problem, options, fix_integers)
     if method == "counterpart":
@@ -144,30 +102,65 @@ def _solve_once(
     return by_projection(problem, placed, options, fix_integers)
 
 
-def as_proved(solved: Solved, integers: bool = False) -> Solved:
-    """A problem without integers is infeasible where rows are told that contradict each other, else undecided.
+def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
+    """The method that fits the problem; another where that one does not end, or gives no answer that it can prove."""
+    started = time.monotonic()
+    choice = choose_method(problem)
+    if options.solver == DUAL:
+        choice = Choice("exchange", "solver='dual' was asked for")
+    if choice.method == "exchange":
+        most = options.iteration_limit if choice.patience is None else min(choice.patience, options.iteration_limit)
+        solved = by_exchange(problem, replace(options, iteration_limit=most), fix_integers)
+        if most == options.iteration_limit or solved.status != "iteration_limit":
+            return replace(solved, method="exchange", why=choice.why)
+        choice = Choice("counterpart", f"exchange did not end within {most} iterations")
+    answered = by_counterpart(problem, options.remaining_since(started), fix_integers)
+    answered = replace(answered, method="counterpart", why=choice.why)
+    left = options.remaining_since(started)
+    told = answered.conflict.clauses or answered.status == "infeasible"
+    if told or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
+        return answered
+    # What the counterpart points to is where exchange begins.
+    prices = None if answered.point is None else answered.point.prices
+    begun = () if prices is None else tuple(price.points for price in prices)
+    why = f"the counterpart was tried and ended '{answered.status}' without a proof"
+    again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
+    return again if again.point is not None or answered.point is None else answered
 
-    With integers HiGHS' word is taken, unless it did not see all coefficients.
+
+def _is_settled(solved: Solved) -> bool:
+    """Whether a counterpart's answer is as good as it can be: proved, or what there is at a limit."""
+    if solved.point is None:
+        return False
+    if solved.status != "optimal":
+        return solved.status == "time_limit"
+    close = abs(solved.objective - solved.bound) <= _SETTLED * (1 + abs(solved.objective))
+    return close and all(proof.proved for proof in solved.proofs)
+
+
+def by_exchange(
+    problem: SemiInfiniteLP,
+    options: ExchangeOptions,
+    fix_integers: bool = False,
+    begun: Sequence[FloatArray] = (),
+) -> Solved:
+    """Exact over the continuum; goes on where the audit or the proof finds a violation that the search had missed.
+
+    ``begun`` are points of each family whose rows it begins with.
     """
-    if solved.status != "infeasible" or solved.conflict.clauses or (integers and not solved.dropped):
-        return solved
-    return replace(solved, status="undecided")
-
-
-def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
-    """Exact over the continuum; goes on where the audit or the proof finds a violation that the search had missed."""
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
-    outcome, settled = _run(exchange, bounded, options)
+    for number, points in enumerate(begun):
+        exchange.add_points(number, points)
+    outcome = exchange.run()
     if outcome.status == "unbounded" and not _proves_unbounded(exchange):
         outcome = replace(outcome, status="undecided", objective=np.nan, bound=np.nan)
     for number in range(_AUDIT_ROUNDS + 1):
-        # What was settled by other rows than the exchange holds cannot be made better by more of those.
-        outcome, proofs = _follow_proof(exchange, outcome, options, once=settled)
+        outcome, proofs = _follow_proof(exchange, outcome, options)
         looks = _look(exchange, outcome, proofs, number)
-        if number == _AUDIT_ROUNDS or outcome.status != "optimal" or settled:
+        if number == _AUDIT_ROUNDS or outcome.status != "optimal":
             break
         if not _learn_from_audit(exchange, outcome, looks):
             break
@@ -176,7 +169,7 @@ def by_exchange(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers:
         outcome = exchange.with_prices(outcome)
     checked = None
     if outcome.x is not None:
-        fixed = _integers_fixed(bounded, outcome.x)
+        fixed = integers_fixed(bounded, outcome.x)
         checked = audit(fixed, outcome.x, looks, _atoms(outcome), outcome.core_duals)
     bound = _safe_bound(problem, outcome.bound, checked)
     return replace(_solved(exchange, outcome, bound, families, checked, exchange_price), proofs=proofs)
@@ -213,15 +206,15 @@ def _proves_unbounded(exchange: Exchange) -> bool:
 
 
 def _follow_proof(
-    exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions, once: bool
+    exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions
 ) -> tuple[ExchangeOutcome, tuple[FamilyProof, ...]]:
-    """Prove the rows of an answer, and go on where the proof finds them violated, unless it is tried ``once`` only."""
+    """Prove the rows of an answer, and go on where the proof finds them violated."""
     spent, most = 0.0, _PROOF_BUDGETS * ProofOptions(options.proof).budget.work
     for _ in range(_PROOF_ROUNDS):
-        outcome = outcome if once else _narrow(exchange, outcome)
+        outcome = _narrow(exchange, outcome)
         proofs = _prove(exchange, outcome, options)
         spent += sum(proof.work for proof in proofs)
-        if once or outcome.status != "optimal" or spent > most or not _learn(exchange, proofs):
+        if outcome.status != "optimal" or spent > most or not _learn(exchange, proofs):
             return outcome, proofs
         outcome = exchange.run_on(outcome)
     return outcome, _prove(exchange, outcome, options)
@@ -299,51 +292,19 @@ def _learn(exchange: Exchange, proofs: Sequence[FamilyProof]) -> bool:
     return new > 0
 
 
-def _run(exchange: Exchange, problem: SemiInfiniteLP, options: ExchangeOptions) -> tuple[ExchangeOutcome, bool]:
-    """Exchange; where cones resist their tangent planes, solve the problem with its cones decomposed."""
-    apart = None
-    if options.iteration_limit > _PATIENCE and any(
-        isinstance(family.domain.body, EllipsoidBody) for family in problem.families
-    ):
-        outcome = exchange.run(_PATIENCE)
-        if outcome.status != "iteration_limit":
-            return outcome, False
-        apart = decompose_cones(problem)
-    if apart is None:
-        return exchange.run(), False
-    # The parts of a cone share its price in ever new ways: a row that is slack now may be needed in a while.
-    most = options.iteration_limit - _PATIENCE
-    left = replace(exchange.remaining(), iteration_limit=most, patience=np.inf, report=options.report)
-    inner = Exchange(apart.problem, apart.searches, left)
-    found = inner.run()
-    exchange.log += [{**each, "iteration": each["iteration"] + _PATIENCE} for each in inner.log]
-    x = found.x
-    if x is None or found.status not in ("optimal", "inaccurate"):
-        return exchange.run(), False
-    split = len(problem.core.row_lower)
-    if found.duals is not None and found.core_duals is not None and found.reduced_costs is not None:
-        points, duals = apart.prices(problem.families, found.points, found.duals, found.core_duals[split:])
-        found = replace(
-            found,
-            points=points,
-            duals=duals,
-            core_duals=found.core_duals[:split],
-            reduced_costs=found.reduced_costs[: problem.core.columns],
-        )
-    return exchange.settle(x[: problem.core.columns], found), True
-
-
 def by_convex(method: str, problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """Exact over the continuum for a problem that is convex in its variables."""
-    if method != "exchange":
+    if method not in (AUTO, "exchange"):
         raise NotLinearError(
             f"solve: method={method!r} needs linear rows and a linear objective, and the model has convex ones; use "
             "method='exchange'."
         )
+    why = "it is not linear in its variables: rows that touch the convex ones are exchanged" if method == AUTO else ""
     solver = by_outer_approximation if problem.core.integer.any() else solve_convex
     found = solver(problem, options)
     if found.x is None or found.checked is None:
-        return Solved(found.status, np.nan, np.nan, log=found.log, conflict=found.conflict, remark=found.remark)
+        ended = Solved(found.status, np.nan, np.nan, log=found.log, conflict=found.conflict, remark=found.remark)
+        return replace(ended, method="exchange", why=why)
     prices, duals, reduced, checked = None, found.core_duals, found.reduced_costs, found.checked
     if found.atoms is not None:
         prices = tuple(exchange_price(family, *each) for family, each in zip(found.families, found.atoms, strict=True))
@@ -361,6 +322,8 @@ def by_convex(method: str, problem: SemiInfiniteLP, options: ExchangeOptions, fi
         found.log,
         found.separation,
         proofs=found.proofs,
+        method="exchange",
+        why=why,
         remark=found.remark,
     )
 
@@ -383,52 +346,6 @@ def by_grid(
         checked = _audit_bound(problem, outcome.x, seen, _atoms(outcome), outcome.core_duals)
     solved = _solved(exchange, outcome, outcome.bound, problem.families, checked, _grid_price)
     return replace(solved, proofs=_prove_between(problem, solved, exchange.remaining()))
-
-
-def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
-    """The robust counterpart, an equivalent LP by duality; audited by the exact separation that it does not use."""
-    started = time.monotonic()
-    finite = counterpart(problem)
-    model = HighsModel(finite.lp, scaling_for(finite.lp, []), keep_tiny=options.keep_tiny)
-    if options.time_limit is not None:
-        model.limit_time(options.time_limit)
-    solution = priced = model.solve()
-    size = finite.lp.matrix.nnz * 12
-    if solution.x is None:
-        # The rows of the counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
-        conflict, left = NO_CONFLICT, options.remaining_since(started)
-        if solution.status == "infeasible":
-            conflict = Conflict(why_none="what conflicts is not known: exchange, which would tell, did not end")
-            if left.time_limit is None or left.time_limit > 0:
-                with suppress(SolverError):
-                    conflict = by_exchange(problem, left).conflict
-        return Solved(
-            solution.status,
-            solution.objective,
-            solution.bound,
-            rows=0,
-            memory=size,
-            conflict=conflict,
-            dropped=model.dropped,
-        )
-    if fix_integers and solution.row_duals is None:
-        integers = np.flatnonzero(finite.lp.integer)
-        priced = model.solve_with_fixed(integers, solution.x[integers])
-    x, split = solution.x[: problem.core.columns], len(problem.core.row_lower)
-    atoms = prices = core_duals = reduced = None
-    if priced.row_duals is not None and priced.reduced_costs is not None:
-        atoms = finite.atoms(priced.row_duals)
-        prices = tuple(_grid_price(family, *each) for family, each in zip(problem.families, atoms, strict=True))
-        core_duals, reduced = priced.row_duals[:split], priced.reduced_costs[: problem.core.columns]
-    searches = searches_for(problem.families)
-    found = tuple(search.worst(x) for search in searches)
-    looks = audit_families(problem.families, x, _near(searches, found, len(problem.families)))
-    checked = audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
-    point = Point(x, checked, prices, core_duals, reduced)
-    rows = len(finite.lp.row_lower) - split
-    proofs = prove_families(problem.families, searches, found, x, ProofOptions(options.proof))
-    value, loose = problem.core.value(x), model.bound_is_loose
-    return Solved(solution.status, value, solution.bound, point, rows, size, bound_is_loose=loose, proofs=proofs)
 
 
 def by_projection(
@@ -584,16 +501,7 @@ def _audit_bound(
         _audit_closely(bounded, x, points[:: max(1, len(points) // 64)] if bounded is family else None)
         for family, bounded, points in zip(problem.families, families, seen, strict=True)
     ]
-    return audit(_integers_fixed(problem, x), x, looks, atoms, core_duals)
-
-
-def _integers_fixed(problem: SemiInfiniteLP, x: FloatArray) -> SemiInfiniteLP:
-    """The problem that prices of an integer answer belong to: its integers held at their values."""
-    core = problem.core
-    if not core.integer.any():
-        return problem
-    lower, upper = np.where(core.integer, x, core.column_lower), np.where(core.integer, x, core.column_upper)
-    return SemiInfiniteLP(replace(core, column_lower=lower, column_upper=upper), problem.families)
+    return audit(integers_fixed(problem, x), x, looks, atoms, core_duals)
 
 
 def _audit_closely(family: Family, x: FloatArray, near: FloatArray | None) -> FamilyAudit:

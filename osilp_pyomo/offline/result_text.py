@@ -49,6 +49,8 @@ def text_of(result: Any) -> str:
         return "\n".join([f"{lines[0]}; {why}", *_conflict_lines(result), *_remark_lines(result)])
     lines.append(f"  objective  {result.objective:.10g} ({result.sense})")
     lines += _remark_lines(result)
+    if _had_a_choice(result):
+        lines.append(f"  method     {result.method}: {result.why}")
     lines.append(_bound_line(result))
     by_size = sorted(result.answer.violation.items(), key=lambda item: -item[1])
     for name, worst in _shown(by_size):
@@ -78,6 +80,11 @@ def text_of(result: Any) -> str:
     return "\n".join(lines)
 
 
+def _had_a_choice(result: Any) -> bool:
+    """Whether rows are of a kind that exchange and duality both solve, and nobody asked for one of them."""
+    return not result.why.endswith("was asked for") and bool(result.proof["how"].isin(["closed form", "cone"]).any())
+
+
 def _bound_line(result: Any) -> str:
     """What is known of the optimum, and from what."""
     side = "above" if result.sense == "maximize" else "below"
@@ -88,7 +95,7 @@ def _bound_line(result: Any) -> str:
         return f"  bound      the optimum is not {side} {result.bound:.10g}; the rows hold {where} only"
     if not result.reached:
         return f"  bound      the optimum is not {side} {result.bound:.10g}; stopped early, no feasible values yet"
-    if result.method == "counterpart":
+    if result.method == "counterpart" and result.gap == 0:
         return "  bound      the objective: the counterpart is the same problem in finitely many rows"
     low, high = result.bracket
     how = "feasible values, moved there a little" if result.answer.repaired else "feasible values"

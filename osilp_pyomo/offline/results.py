@@ -132,6 +132,8 @@ class Result:
         Where the decisions of arrivals in chunks were written.
     solved_for : Identity or ModelIdentity or None
         What was solved, by which a regret knows it again.
+    why : str
+        Why this method, in one sentence.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
 
@@ -180,6 +182,7 @@ class Result:
     written: Path | None = None
     solved_for: Any = None
     remark: str = ""
+    why: str = ""
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -303,7 +306,8 @@ class Result:
     def proof(self) -> pd.DataFrame:
         """How surely the rows of each family hold: one line per family.
 
-        ``how`` is "closed form" (the worst row is computed, by a formula or a linear program), "concave" (a climb finds
+        ``how`` is "closed form" (the worst row is computed, by a formula or a linear program), "cone" (multipliers of
+        a cone program bound the worst row from above), "concave" (a climb finds
         the highest point of a concave function), "sweep" (all pieces of a piecewise constant row were looked at),
         "enclosure" (interval bounds over boxes that cover the index), "search" or "grid" (no proof). ``largest`` is
         what no point of the index violates the row by (nan where nothing is proved), ``boxes`` and ``seconds`` what

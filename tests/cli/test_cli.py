@@ -195,7 +195,7 @@ SENTENCES = [
     (["solve", "fails.py"], "'fails.py', line 2: build_model() failed: KeyError: 'nothing'"),
     (["solve", "number.py"], "solve: expected a Pyomo model or one of its blocks (got int)."),
     (["solve", "mine.py", "--basis", "RBF(5)"],
-     "solve: basis= is for method='projected' only (got it with method='exchange')."),
+     "solve: basis= is for method='projected' only (got it with method='auto')."),
     (["solve", "mine.py", "--method", "projected", "--basis", "Wavelet(5)"],
      "There is no basis 'Wavelet'; there are RBF, Hat, BSpline, Bernstein, Indicator, Cells, Dirac, Functions, Tensor."),
     (["compare", "mine.py", "--stages", "Q"], "The model of 'mine.py' has no Set 'Q' for --stages."),

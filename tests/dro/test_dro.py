@@ -126,7 +126,8 @@ def test_moments_of_a_vector_over_an_uncertainty_set():
         -np.maximum(corners.sum(axis=1) - 1, 0), A_eq=np.vstack([corners.T, np.ones(4)]), b_eq=[0.5, 0.6, 1.0]
     )
     assert result.objective == pytest.approx(-value.fun, abs=1e-8)
-    assert set(result.separation.values()) == {"closed form"}
+    assert result.method == "counterpart"
+    assert set(result.proof["how"]) == {"closed form"}
 
 
 def test_the_worst_case_in_a_constraint():

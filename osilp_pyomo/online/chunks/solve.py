@@ -29,8 +29,8 @@ from osilp_pyomo.lp.wide import WideAnswer, solve_wide
 from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_from_values, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
-from osilp_pyomo.offline.methods import Point, Solved, as_proved
 from osilp_pyomo.offline.results import FEASIBLE, Result
+from osilp_pyomo.offline.solved import Point, Solved, as_proved
 from osilp_pyomo.online.chunks.blocks import BlockMaker, FileBlock
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
 from osilp_pyomo.online.chunks.source import Chunks

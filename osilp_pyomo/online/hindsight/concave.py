@@ -16,10 +16,10 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
-from osilp_pyomo.offline.methods import Point, Solved, as_proved
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.search.scan import peaks_of, scan_points
+from osilp_pyomo.offline.solved import Point, Solved, as_proved
 from osilp_pyomo.online.hindsight.concave_dual import (
     ConcaveProblem,
     DualSolution,

@@ -1,0 +1,88 @@
+"""Which offline method fits a problem: by duality as a finite program, or by exchange.
+
+The choice hangs on what the rows and sets are, never on a clock, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from osilp_pyomo.index.convex_sets import ScenarioBody
+from osilp_pyomo.offline.duality.counterpart import objection
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.rows import AffineRows
+
+# Coefficients of a counterpart below which it is solved at once, and above which it is not tried.
+_SMALL, _LARGE = 20_000, 5_000_000
+# Share of columns without any bound from which on exchange wanders: its first LPs say nothing about most of them.
+_FREE = 0.1
+# Iterations that exchange may take before a counterpart is tried, and one more for so many coefficients of that.
+_PATIENCE, _PER_ITERATION = 40, 10_000
+# Ways in which the farthest points of all rows are found at once.
+_CHEAP = ("closed form", "enumeration")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method, why it was chosen, and after how many iterations of exchange a counterpart is to be tried, if ever."""
+
+    method: str
+    why: str
+    patience: int | None = None
+
+
+def choose_method(problem: SemiInfiniteLP) -> Choice:
+    """The method for a problem, by what its families are."""
+    if not problem.families:
+        return Choice("exchange", "there are no semi-infinite rows: one program is all there is")
+    for family in problem.families:
+        if objection(family) is not None:
+            return Choice("exchange", _why_exchange(family))
+    size = sum(map(_coefficients, problem.families))
+    if size > _LARGE:
+        return Choice("exchange", f"the counterpart would have some {size:,} coefficients")
+    why = _why_counterpart(problem, size)
+    if why is not None:
+        return Choice("counterpart", why)
+    patience = _PATIENCE + size // _PER_ITERATION
+    return Choice("exchange", "the worst vectors of its rows have closed forms, and few of them matter", patience)
+
+
+def _why_exchange(family: Family) -> str:
+    if family.domain.body is None:
+        return f"the index of '{family.name}' is {family.domain}, which has no counterpart"
+    if not isinstance(family.rows, AffineRows):
+        return f"the rows of '{family.name}' are not affine in the uncertain vector"
+    return f"'{family.name}' holds over {family.domain.body}, which is not convex"
+
+
+def _why_counterpart(problem: SemiInfiniteLP, size: int) -> str | None:
+    core = problem.core
+    used = np.unique(np.concatenate([family.rows.columns for family in problem.families]))
+    free = np.isneginf(core.column_lower[used]) & np.isposinf(core.column_upper[used])
+    if core.integer.any():
+        return "whole numbers are decided once in the counterpart, and again and again in exchange"
+    bodies = [family.domain.body for family in problem.families]
+    if any(body is not None and body.separation not in _CHEAP for body in bodies):
+        return "each worst vector of its sets would cost a program of its own"
+    if free.mean() >= _FREE:
+        return "many variables have no bounds, among which exchange would wander"
+    return "its counterpart is small" if size <= _SMALL else None
+
+
+def _coefficients(family: Family) -> int:
+    """About how many coefficients the counterpart of a family has."""
+    rows, body = family.rows, family.domain.body
+    assert isinstance(rows, AffineRows)
+    assert body is not None
+    sides = (rows.upper is not None) + (rows.lower is not None)
+    own = int(np.count_nonzero(rows.matrix))
+    if isinstance(body, ScenarioBody):
+        return sides * len(body.scenarios) * len(rows.columns)
+    lift = body.lift()
+    if np.count_nonzero(lift.matrix) > lift.coordinates:
+        # A set whose coordinates mix the entries of its vectors fills the rows.
+        own = lift.coordinates * len(rows.columns)
+    return sides * (own + int(np.count_nonzero(lift.rows)))

@@ -1,0 +1,262 @@
+"""One limit of a row that is affine in an uncertain vector: its multipliers in a counterpart, and what they prove.
+
+The mathematics stands in :mod:`osilp_pyomo.offline.duality.counterpart`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.lp.conic import SECOND_ORDER, into_dual_cone
+from osilp_pyomo.lp.finite import violation_scale
+from osilp_pyomo.offline.duality.builder import ConeBuilder, ConePlace
+from osilp_pyomo.offline.duality.frame import Frame, dual_rows
+from osilp_pyomo.offline.rows import AffineRows
+
+# What the dual equation of a coordinate without end may miss, as a share of its terms, and count as rounding.
+_ROUNDING = 64 * 2.0**-53
+
+Atoms = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Duals of a program: of its rows, and of its cones for the minimum; ``sign`` is 1 for a maximum, else -1."""
+
+    rows: FloatArray
+    cones: tuple[FloatArray, ...]
+    sign: float
+
+
+class Side(ABC):
+    """One limit of a family, or both where they share their multipliers."""
+
+    @abstractmethod
+    def atoms(self, duals: Duals) -> Atoms:
+        """Vectors of the set that the duals point to, and their masses."""
+
+    @abstractmethod
+    def proved(self, found: FloatArray) -> tuple[float, float]:
+        """What no vector exceeds the limit by, given a point of the program; and that by the size of the row."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioSide(Side):
+    """Rows at finitely many vectors: nothing is to be dualized."""
+
+    source: AffineRows
+    sign: float
+    scenarios: FloatArray
+    rows: IntArray
+
+    @classmethod
+    def added(cls, builder: ConeBuilder, source: AffineRows, sign: float, scenarios: FloatArray) -> ScenarioSide:
+        """The rows, added to a program."""
+        vectors = np.column_stack([np.ones(len(scenarios)), scenarios])
+        limit = source.upper if sign > 0 else source.lower
+        assert limit is not None
+        numbers = builder.add_rows(-np.inf, sign * (vectors @ limit))
+        builder.put(sign * (vectors @ source.matrix), numbers, source.columns)
+        return cls(source, sign, scenarios, numbers)
+
+    def atoms(self, duals: Duals) -> Atoms:
+        masses = self.sign * duals.rows[self.rows]
+        return self.scenarios[masses != 0], masses[masses != 0]
+
+    def proved(self, found: FloatArray) -> tuple[float, float]:
+        return _worst_at(self.source, self.sign, self.scenarios, found)
+
+
+def _worst_at(source: AffineRows, sign: float, points: FloatArray, x: FloatArray) -> tuple[float, float]:
+    """Excess over a limit at some vectors, by itself and by the size of the row there."""
+    vectors = np.column_stack([np.ones(len(points)), points])
+    matrix = vectors @ source.matrix
+    values = x[source.columns]
+    lower, upper = source.limits(points)
+    activity = matrix @ values
+    excess = sign * (activity - (upper if sign > 0 else lower))
+    scale = violation_scale(activity, np.abs(matrix) @ np.abs(values), lower, upper)
+    return float(np.max(excess)), float(np.max(excess / scale))
+
+
+@dataclass(frozen=True, eq=False)
+class BoxSides(Side):
+    """Both limits of a row over a box, whose slopes are the same: they share the positive parts of its slopes."""
+
+    source: AffineRows
+    frame: Frame
+    rows: IntArray
+    equations: IntArray
+
+    @classmethod
+    def added(cls, builder: ConeBuilder, source: AffineRows, frame: Frame) -> BoxSides:
+        """Multipliers and rows, added to a program."""
+        assert source.upper is not None
+        assert source.lower is not None
+        low, high = (
+            np.concatenate([[1.0], frame.offset]),
+            np.concatenate([[1.0], frame.points(np.ones(len(frame.boxed)))]),
+        )
+        rows = builder.add_rows(-np.inf, np.array([low @ source.upper, -(high @ source.lower)]))
+        builder.put(np.stack([low @ source.matrix, -(high @ source.matrix)]), rows, source.columns)
+        slopes = frame.matrix.T @ source.matrix[1:]
+        equations = builder.add_rows(-np.inf, frame.matrix.T @ source.upper[1:])
+        builder.put(slopes, equations, source.columns)
+        parts = builder.add_columns(frame.coordinates, 0.0)
+        builder.put(-np.eye(frame.coordinates), equations, parts)
+        builder.put(np.ones((2, frame.coordinates)), rows, parts)
+        return cls(source, frame, rows, equations)
+
+    def atoms(self, duals: Duals) -> Atoms:
+        above, below = duals.rows[self.rows]
+        total = above + below
+        share = np.clip(duals.rows[self.equations] / total, 0.0, 1.0) if total else np.zeros(self.frame.coordinates)
+        points, masses = self.frame.points(np.stack([share, 1.0 - share])), np.array([above, -below])
+        return points[masses != 0], masses[masses != 0]
+
+    def proved(self, found: FloatArray) -> tuple[float, float]:
+        assert self.source.upper is not None
+        slopes = self.frame.matrix.T @ (self.source.matrix[1:] @ found[self.source.columns] - self.source.upper[1:])
+        highest, lowest = self.frame.points(np.stack([slopes > 0, slopes <= 0]).astype(float))
+        above = _worst_at(self.source, 1.0, highest[None], found)
+        below = _worst_at(self.source, -1.0, lowest[None], found)
+        return max(above[0], below[0]), max(above[1], below[1])
+
+
+@dataclass(frozen=True, eq=False)
+class DualSide(Side):
+    """One limit over any frame: columns of the multipliers, and where rows and cones stand."""
+
+    source: AffineRows
+    sign: float
+    frame: Frame
+    row: int
+    equations: IntArray
+    of_rows: IntArray
+    of_cones: tuple[IntArray, ...]
+    solved: tuple[ConePlace, ...]
+
+    # -- building ----------------------------------------------------------------------------------
+
+    @classmethod
+    def added(cls, builder: ConeBuilder, source: AffineRows, sign: float, frame: Frame) -> DualSide:
+        """Multipliers, rows and cones, added to a program."""
+        limit = source.upper if sign > 0 else source.lower
+        assert limit is not None
+        at = np.concatenate([[1.0], frame.offset])
+        slopes, constant = sign * (frame.matrix.T @ source.matrix[1:]), sign * (frame.matrix.T @ limit[1:])
+        body, right = sign * (at @ source.matrix), sign * float(at @ limit)
+        of_rows = builder.add_columns(len(frame.rows), np.where(frame.tied, -np.inf, 0.0))
+        costs, solved = frame.limits.copy(), []
+        of_solved = builder.add_columns(len(frame.solved), 0.0)
+        for each, column in zip(frame.solved, of_solved, strict=True):
+            own = each.coordinates
+            # The multipliers v of the ball are those with which the equations hold: factor v = rows' r - slopes.
+            along = each.centre / each.factor
+            body = body + along @ slopes[own]
+            right += float(along @ constant[own])
+            costs = costs - frame.rows[:, own] @ along
+            size = 1 + len(own)
+            length = np.zeros((size, 1))
+            length[0] = 1.0
+            by_x, by_rows = np.zeros((size, slopes.shape[1])), np.zeros((size, len(of_rows)))
+            by_x[1:], by_rows[1:] = -slopes[own] / each.factor[:, None], (frame.rows[:, own] / each.factor).T
+            offset = np.concatenate([[0.0], constant[own] / each.factor])
+            solved.append(
+                builder.add_cones(
+                    SECOND_ORDER, size, offset, (length, np.array([column])), (by_x, source.columns), (by_rows, of_rows)
+                )
+            )
+        row = builder.add_rows(-np.inf, np.array([right]))
+        builder.put(body[None], row, source.columns)
+        builder.put(costs[None], row, of_rows)
+        builder.put(np.ones((1, len(of_solved))), row, of_solved)
+        equations, of_cones = cls._add_equations(builder, source, frame, slopes, constant, row, of_rows)
+        return cls(source, sign, frame, int(row[0]), equations, of_rows, of_cones, tuple(solved))
+
+    @staticmethod
+    def _add_equations(
+        builder: ConeBuilder,
+        source: AffineRows,
+        frame: Frame,
+        slopes: FloatArray,
+        constant: FloatArray,
+        row: IntArray,
+        of_rows: IntArray,
+    ) -> tuple[IntArray, tuple[IntArray, ...]]:
+        """The equations of coordinates that no solved cone holds, and multipliers of the other cones."""
+        open_ones = frame.equations
+        bounded = (frame.boxed | frame.above)[open_ones]
+        equations = builder.add_rows(np.where(bounded, -np.inf, constant[open_ones]), constant[open_ones])
+        builder.put(slopes[open_ones], equations, source.columns)
+        builder.put(-frame.rows[:, open_ones].T, equations, of_rows)
+        boxed = frame.boxed[open_ones]
+        parts = builder.add_columns(int(boxed.sum()), 0.0)
+        builder.put(-np.eye(len(open_ones))[:, boxed], equations, parts)
+        builder.put(np.ones((1, len(parts))), row, parts)
+        of_cones = []
+        for cone in frame.cones:
+            columns = builder.add_columns(len(cone.offset))
+            builder.put(cone.offset[None], row, columns)
+            builder.put(cone.matrix.T.toarray()[open_ones], equations, columns)
+            dual = dual_rows(cone, np.arange(len(columns)), len(columns))
+            builder.add_cones(dual.kind, dual.size, dual.offset, (dual.matrix.toarray(), columns))
+            of_cones.append(columns)
+        return equations, tuple(of_cones)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def atoms(self, duals: Duals) -> Atoms:
+        mass = float(duals.rows[self.row])
+        if mass == 0:
+            return np.empty((0, len(self.frame.offset))), np.empty(0)
+        t = np.zeros(self.frame.coordinates)
+        t[self.frame.equations] = duals.rows[self.equations] / mass
+        for each, (block, places) in zip(self.frame.solved, self.solved, strict=True):
+            along = duals.cones[block][places[0]][1:] / (duals.sign * mass)
+            # A point of the ball, up to a rounding.
+            along = along / max(1.0, float(np.linalg.norm(along)))
+            t[each.coordinates] = (each.centre + along) / each.factor
+        t = np.where(self.frame.boxed, np.clip(t, 0.0, 1.0), np.where(self.frame.above, np.maximum(t, 0.0), t))
+        return self.frame.points(self.frame.pulled_inside(t)[None]), np.array([self.sign * mass])
+
+    def proved(self, found: FloatArray) -> tuple[float, float]:
+        source, frame = self.source, self.frame
+        limit = source.upper if self.sign > 0 else source.lower
+        assert limit is not None
+        x = found[source.columns]
+        excess = self.sign * (source.matrix @ x - limit)
+        terms = np.abs(frame.matrix).T @ (np.abs(source.matrix[1:]) @ np.abs(x) + np.abs(limit[1:]))
+        r = np.where(frame.tied, found[self.of_rows], np.maximum(found[self.of_rows], 0.0))
+        g = frame.matrix.T @ excess[1:] - frame.rows.T @ r
+        terms = terms + np.abs(frame.rows).T @ np.abs(r)
+        total = excess[0] + frame.offset @ excess[1:] + frame.limits @ r
+        for cone, columns in zip(frame.cones, self.of_cones, strict=True):
+            y = into_dual_cone(cone.kind, found[columns].reshape(-1, cone.size)).ravel()
+            g = g + cone.matrix.T @ y
+            terms = terms + abs(cone.matrix).T @ np.abs(y)
+            total += cone.offset @ y
+        worst = np.where(frame.boxed, g > 0, 0.0)
+        for each in frame.solved:
+            v = -g[each.coordinates] / each.factor
+            length = float(np.linalg.norm(v))
+            total += length - each.centre @ v
+            worst[each.coordinates] = (each.centre - (v / length if length else 0.0)) / each.factor
+            g[each.coordinates] = 0.0
+        total += np.maximum(g, 0.0) @ frame.boxed
+        missed = np.where(frame.boxed, 0.0, np.where(frame.above, np.maximum(g, 0.0), np.abs(g)))
+        missed = np.where(missed > _ROUNDING * terms, missed, 0.0)
+        total += float(np.where(missed > 0, missed, 0.0) @ np.where(missed > 0, frame.largest, 0.0))
+        return float(total), float(total) / self._size(frame.points(worst), found)
+
+    def _size(self, point: FloatArray, found: FloatArray) -> float:
+        """Size of the row at a vector."""
+        vector = np.concatenate([[1.0], point])
+        matrix, x = vector @ self.source.matrix, found[self.source.columns]
+        lower, upper = self.source.limits(point[None])
+        activity = np.array([matrix @ x])
+        return float(violation_scale(activity, np.array([np.abs(matrix) @ np.abs(x)]), lower, upper)[0])

@@ -21,8 +21,7 @@ def test_the_known_optimum_is_found_and_certified(known):
     size = 1 + abs(known.optimum)
     assert result.objective == pytest.approx(known.optimum, abs=1e-6 * size)
     low, high = result.bracket
-    # The numbers that are no closed forms have nine digits.
-    assert low - 2e-9 * size <= known.optimum <= high + 2e-9 * size
+    assert low - 1e-9 * size <= known.optimum <= high + 1e-9 * size
     assert high - low <= 1e-6 * size
     assert result.certified
     assert result.feasible

@@ -163,8 +163,13 @@ class ConeSolution:
     cone_duals: tuple[FloatArray, ...] = ()
 
 
-def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE) -> ConeSolution:
+def solve_cones(
+    program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE, any_point: bool = False
+) -> ConeSolution:
     """Solve a cone program.
+
+    With ``any_point`` the last point is given also where numerical trouble kept it from being called solved, for those
+    who judge it themselves.
 
     Examples
     --------
@@ -187,9 +192,10 @@ def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance
     given = (_matrix(square), sign * lp.cost, _matrix(stacked.matrix), stacked.right, stacked.cones)
     found = _best_of(given, tolerance, time_limit)
     status = _STATUS.get(str(found.status), "undecided")
-    if status != "optimal":
-        return ConeSolution(status, np.nan, np.nan)
     x, z = np.array(found.x), np.array(found.z)
+    stopped = any_point and status in ("undecided", "iteration_limit") and np.all(np.isfinite([*x, *z]))
+    if status != "optimal" and not stopped:
+        return ConeSolution(status, np.nan, np.nan)
     row_duals, reduced, cone_duals = stacked.duals(z)
     objective = lp.value(x) + (0.0 if program.quadratic is None else 0.5 * float(x @ (program.quadratic @ x)))
     bound = sign * float(found.obj_val_dual) + lp.offset

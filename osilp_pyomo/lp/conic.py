@@ -11,6 +11,7 @@ tells.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -190,7 +191,9 @@ def solve_cones(
     if program.quadratic is not None:
         square = sparse.csc_array(sparse.triu(sign * program.quadratic))
     given = (_matrix(square), sign * lp.cost, _matrix(stacked.matrix), stacked.right, stacked.cones)
-    found = _best_of(given, tolerance, time_limit)
+    # A step of a Newton method need not be exact: the next one mends what this one leaves.
+    attempts = _ATTEMPTS if program.quadratic is None else _ATTEMPTS[:1]
+    found = _best_of(given, tolerance, time_limit, attempts)
     status = _STATUS.get(str(found.status), "undecided")
     x, z = np.array(found.x), np.array(found.z)
     stopped = any_point and status in ("undecided", "iteration_limit") and np.all(np.isfinite([*x, *z]))
@@ -202,10 +205,12 @@ def solve_cones(
     return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals)
 
 
-def _best_of(given: tuple[Any, ...], tolerance: float, time_limit: float | None) -> Any:
+def _best_of(
+    given: tuple[Any, ...], tolerance: float, time_limit: float | None, attempts: Sequence[dict[str, Any]]
+) -> Any:
     """Clarabel's answer; where it is far from what was asked for, the best of a few other ways to it."""
     started, best, smallest = time.monotonic(), None, np.inf
-    for other in _ATTEMPTS:
+    for other in attempts:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         # One thread: what a machine has must not change the last digits of an answer.

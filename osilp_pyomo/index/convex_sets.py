@@ -285,6 +285,7 @@ class BudgetBody(Body):
             rows=self.membership.astype(float),
             row_upper=self.budget,
             offset=self.origin.astype(float),
+            known_largest=self.upper - self.lower,
         )
 
     def __str__(self) -> str:

@@ -135,6 +135,8 @@ def _is_settled(solved: Solved) -> bool:
     if solved.status != "optimal":
         return solved.status == "time_limit"
     close = abs(solved.objective - solved.bound) <= _SETTLED * (1 + abs(solved.objective))
+    gap = solved.point.audit.gap
+    close &= bool(np.isnan(gap)) or gap <= _SETTLED * (1 + abs(solved.objective))
     kept = all(look.scaled <= _ENFORCED for look in solved.point.audit.families)
     return close and kept and solved.point.audit.proves_bound and all(proof.proved for proof in solved.proofs)
 

@@ -32,6 +32,7 @@ from osilp_pyomo.lp.conic import (
 )
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.programs import solve_program
+from osilp_pyomo.model.sets import body_of
 from osilp_pyomo.offline.duality.quadratic import rank_one_parts
 
 DIMENSION = 4
@@ -87,7 +88,7 @@ def test_a_counterpart_is_the_same_problem(kind, free):
     assert ours.status == other.status == "optimal"
     assert ours.certified
     assert ours.objective == pytest.approx(other.objective, rel=1e-7)
-    assert ours.gap <= 1e-7
+    assert ours.gap <= 1e-7 * (1 + abs(ours.objective))
     assert ours.relative_violation["level"] <= 1e-7
     for name in ("use[0]", "use[1]", "use[2]", "level"):
         assert ours.prices[name].total == pytest.approx(other.prices[name].total, abs=2e-3)
@@ -160,6 +161,51 @@ def test_a_wrong_answer_is_not_proved():
         wrong[: len(point)] *= 1.001
         assert max(proof.largest for proof in finite.proofs(problem.families, ended.x)) <= 1e-8
         assert max(proof.largest for proof in finite.proofs(problem.families, wrong)) > 1e-4
+
+
+def test_duals_that_are_rounding_prove_nothing():
+    """A row that does not bind has a dual of 1e-13, whose direction means nothing; its vector must not become a row."""
+    shape = np.array([[0.546, 0, 0], [-0.627, 0.47, 0], [0.556, 0.805, 0.162]])
+    budget = BudgetSet([[0, 1, 1], [1, 0, 0], [1, 0, 1]], [1.1, 0.69, 1.49], [0.24, 0.94, 2.17])
+    ball = EllipsoidalSet([-1.15, 2.17, -0.64], (shape @ shape.T).tolist())
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var([0, 1])
+    m.o = pyo.Objective(expr=-0.1 * m.x[0] - 2.7 * m.x[1], sense=pyo.maximize)
+    m.a = SemiInfiniteConstraint(
+        budget,
+        rule=lambda m, xi: (
+            (0.096 * xi[2] - 0.0043 * xi[1]) * m.x[0] - (1.5 + 0.094 * xi[0] + 0.072 * xi[2]) * m.x[1] >= 6
+        ),
+    )
+    m.b = SemiInfiniteConstraint(
+        ball, rule=lambda m, xi: (0.3 + 0.5 * xi[0]) * m.x[0] + (1.4 * xi[0] - 0.1) * m.x[1] <= 12.8
+    )
+    ours, other = osilp.solve(m), osilp.solve(m, "exchange")
+    assert ours.objective == pytest.approx(other.objective, rel=1e-7)
+    body = body_of(budget, "a")
+    assert body.contains(ours.prices[m.a].points).all()
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_units_of_a_set_do_not_matter(unit):
+    """All variables at their upper bounds: the row is slack at both ends of a budget of one entry."""
+    origin, width = 0.0656 * unit, 1.2147 * unit
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var([0, 2], bounds=(-5, 5))
+    m.y = pyo.Var(bounds=(-0.005, 0.005))
+    m.o = pyo.Objective(expr=-1.8 * m.x[0] - 1200 * m.y - 0.7 * m.x[2])
+    m.c = SemiInfiniteConstraint(
+        BudgetSet([[1]], [width], [origin]),
+        rule=lambda m, xi: (
+            (-800 + 600 / unit * xi[0]) * m.x[0]
+            - (2e6 + 1e6 / unit * xi[0]) * m.y
+            + (-200 + 1000 / unit * xi[0]) * m.x[2]
+            <= 5900
+        ),
+    )
+    found = osilp.solve(m)
+    assert found.objective == pytest.approx(-18.5)
+    assert found.certified
 
 
 # -- moments ---------------------------------------------------------------------------------------------------

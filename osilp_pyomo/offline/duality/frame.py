@@ -18,6 +18,8 @@ from osilp_pyomo.index.extended_form import Lift
 from osilp_pyomo.lp.conic import EXPONENTIAL, SECOND_ORDER, ConeProgram, ConeRows, middle_of, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 
+# What a point may miss of rows and cones, relative to their size, and belong to the set.
+_KEPT = 1e-10
 # What bounds may lie inside of those that a ball implies and still count as the ball's own.
 _IMPLIED = 1e-12
 
@@ -50,11 +52,18 @@ class Frame:
         both = np.isfinite(lower) & np.isfinite(upper)
         only_upper = np.isfinite(upper) & ~np.isfinite(lower)
         base = np.where(np.isfinite(lower), lower, np.where(only_upper, upper, 0.0))
+        far = lift.largest + np.abs(base)
+        # Coordinates are about 1, also those that rows bound.
+        usual = np.where(np.isfinite(far) & (far > 0) & ~implied, far, 1.0)
         with np.errstate(invalid="ignore"):
-            unit = np.where(both, upper - lower, np.where(only_upper, -1.0, 1.0))
+            unit = np.where(both, upper - lower, np.where(only_upper, -usual, usual))
         used = unit != 0
         rows, limits, tied = _one_sided(lift, base)
-        largest = np.where(both, 1.0, lift.largest + np.abs(base))
+        # And so are the coefficients of rows: their multipliers are then of the size of what they bound.
+        heights = np.abs(rows * unit).max(axis=1, initial=0.0)
+        heights = np.where(heights > 0, heights, 1.0)
+        rows, limits = rows / heights[:, None], limits / heights
+        largest = np.where(both, 1.0, far / usual)
         return cls(
             lift.offset + lift.matrix @ base,
             (lift.matrix * unit)[:, used],
@@ -107,6 +116,17 @@ class Frame:
             ):
                 return moved
         return t
+
+    def holds(self, t: FloatArray) -> bool:
+        """Whether coordinates keep rows and cones up to some roundings; of bounds they are known to."""
+        size = 1.0 + float(np.abs(t).max(initial=0.0))
+        missed = self.rows @ t - self.limits
+        missed = np.where(self.tied, np.abs(missed), missed)
+        scale = size * np.abs(self.rows).max(axis=1, initial=0.0) + np.abs(self.limits)
+        kept = bool(np.all(missed <= _KEPT * np.where(scale > 0, scale, 1.0)))
+        return kept and all(
+            cone.excess(t) <= _KEPT * (size * abs(cone.matrix).max() + np.abs(cone.offset).max()) for cone in self.cones
+        )
 
     def _lengthened(self, t: FloatArray) -> FloatArray:
         """A coordinate that is nothing but the length of a second-order cone, made as large as it must be."""

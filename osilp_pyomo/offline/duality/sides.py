@@ -259,7 +259,8 @@ class DualSide(Side):
 
     def atoms(self, duals: Duals) -> Atoms:
         mass = float(duals.rows[self.row])
-        along = duals.rows[self.equations] * ~self.frame.boxed[self.frame.equations]
+        endless = np.isinf(self.frame.largest[self.frame.equations])
+        along = np.where(endless, duals.rows[self.equations], 0.0)
         if abs(mass) * _FAR < np.abs(along).max(initial=0.0):
             # A row that binds nowhere but at infinity: there what is left of its mass stands, very far out.
             mass = duals.sign * float(np.abs(along).max()) / _FAR
@@ -273,7 +274,11 @@ class DualSide(Side):
             along = along / max(1.0, float(np.linalg.norm(along)))
             t[each.coordinates] = (each.centre + along) / each.factor
         t = np.where(self.frame.boxed, np.clip(t, 0.0, 1.0), np.where(self.frame.above, np.maximum(t, 0.0), t))
-        return self.frame.points(self.frame.pulled_inside(t)[None]), np.array([self.sign * mass])
+        t = self.frame.pulled_inside(t)
+        if not self.frame.holds(t):
+            # Duals of a row that does not bind are rounding, and point anywhere.
+            return np.empty((0, len(self.frame.offset))), np.empty(0)
+        return self.frame.points(t[None]), np.array([self.sign * mass])
 
     def proved(self, found: FloatArray) -> tuple[float, float]:
         source, frame = self.source, self.frame

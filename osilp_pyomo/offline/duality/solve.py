@@ -81,7 +81,7 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
     atoms = prices = core_duals = reduced = None
     if ended.row_duals is not None and ended.reduced_costs is not None:
         duals = Duals(ended.row_duals, ended.cone_duals, 1.0 if core.maximize else -1.0)
-        atoms = finite.atoms(duals)
+        atoms = [_members(family, *each) for family, each in zip(problem.families, finite.atoms(duals), strict=True)]
         prices = tuple(
             atomic_price(family.name, family.domain, *_carrying(*each), family.templates)
             for family, each in zip(problem.families, atoms, strict=True)
@@ -243,6 +243,14 @@ def _compactified(problem: SemiInfiniteLP, atoms: Sequence[Atoms] | None) -> tup
     return SemiInfiniteLP(problem.core, families), placed
 
 
+def _members(family: Family, points: FloatArray, masses: FloatArray) -> Atoms:
+    """Atoms that belong to the index: duals that are rounding point anywhere, and prove nothing."""
+    if not len(points):
+        return points, masses
+    kept = family.domain.contains(points) & np.all(np.isfinite(points), axis=1)
+    return points[kept], masses[kept]
+
+
 def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
     """Atoms with a mass; what is a million million times smaller than the largest is rounding."""
     kept = np.abs(masses) > 1e-12 * float(np.abs(masses).max(initial=0.0))
@@ -267,11 +275,15 @@ def _is_fast(family: Family) -> bool:
 
 
 def _bound(problem: SemiInfiniteLP, ended: Ended, checked: Audit) -> float:
-    """The bound of the program; that of a cone program is what its prices prove, moved by what they miss."""
-    if ended.safe or problem.core.integer.any() or not np.isfinite(checked.doubt):
+    """The bound of the program, and of what its prices prove the weaker one, moved by what they miss.
+
+    Of a cone program only what the prices prove counts.
+    """
+    if problem.core.integer.any() or not np.isfinite(checked.doubt):
         return ended.bound
     sign = 1.0 if problem.core.maximize else -1.0
-    return checked.dual_bound + sign * checked.doubt
+    proved = sign * checked.dual_bound + checked.doubt
+    return sign * (max(sign * ended.bound, proved) if ended.safe else proved)
 
 
 def _conflict(problem: SemiInfiniteLP, options: ExchangeOptions) -> Conflict:

@@ -79,7 +79,7 @@ def solve(
     if grid is not None and method in ("auto", "exchange", "counterpart"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
-    traced = trace_model(model)
+    traced = trace_model(model, convex=True)
     with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
         placed: Sequence[Any] = ()

@@ -25,9 +25,11 @@ from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
-_DRAWN = {"linear program": 256, "convex program": 16}
+_DRAWN = {"linear program": 256, "convex program": 8}
 # How far members that count as nearby are from each other, where a set is curved between them, and where it is not.
 _NEARBY_ON_BALL, _NEARBY = 1e-6, 1e-8
+# Members of which some are others that a point can be moved towards.
+_OTHERS = 128
 # What a member of a set may miss of its rows, relative to their size.
 MEMBERSHIP = 1e-8
 
@@ -104,7 +106,7 @@ class Body(ABC):
 
     def nearby(self, point: FloatArray) -> FloatArray:
         """Members a little to all sides of one, as far as there are: here towards other members."""
-        return point + _NEARBY * (self.cloud(2 * self.dimension + 2, seed=5) - point)
+        return point + _NEARBY * (self.cloud(_OTHERS, seed=1)[: 2 * self.dimension + 2] - point)
 
     def filled(self, count: int) -> FloatArray:
         """Points for a scan: a cloud, and in few dimensions the Sobol points around the set that lie in it."""

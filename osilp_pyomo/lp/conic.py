@@ -11,6 +11,7 @@ tells.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,8 +164,13 @@ class ConeSolution:
     cone_duals: tuple[FloatArray, ...] = ()
 
 
-def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE) -> ConeSolution:
+def solve_cones(
+    program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE, any_point: bool = False
+) -> ConeSolution:
     """Solve a cone program.
+
+    With ``any_point`` the last point is given also where numerical trouble kept it from being called solved, for those
+    who judge it themselves.
 
     Examples
     --------
@@ -185,21 +191,26 @@ def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance
     if program.quadratic is not None:
         square = sparse.csc_array(sparse.triu(sign * program.quadratic))
     given = (_matrix(square), sign * lp.cost, _matrix(stacked.matrix), stacked.right, stacked.cones)
-    found = _best_of(given, tolerance, time_limit)
+    # A step of a Newton method need not be exact: the next one mends what this one leaves.
+    attempts = _ATTEMPTS if program.quadratic is None else _ATTEMPTS[:1]
+    found = _best_of(given, tolerance, time_limit, attempts)
     status = _STATUS.get(str(found.status), "undecided")
-    if status != "optimal":
-        return ConeSolution(status, np.nan, np.nan)
     x, z = np.array(found.x), np.array(found.z)
+    stopped = any_point and status in ("undecided", "iteration_limit") and np.all(np.isfinite([*x, *z]))
+    if status != "optimal" and not stopped:
+        return ConeSolution(status, np.nan, np.nan)
     row_duals, reduced, cone_duals = stacked.duals(z)
     objective = lp.value(x) + (0.0 if program.quadratic is None else 0.5 * float(x @ (program.quadratic @ x)))
     bound = sign * float(found.obj_val_dual) + lp.offset
     return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals)
 
 
-def _best_of(given: tuple[Any, ...], tolerance: float, time_limit: float | None) -> Any:
+def _best_of(
+    given: tuple[Any, ...], tolerance: float, time_limit: float | None, attempts: Sequence[dict[str, Any]]
+) -> Any:
     """Clarabel's answer; where it is far from what was asked for, the best of a few other ways to it."""
     started, best, smallest = time.monotonic(), None, np.inf
-    for other in _ATTEMPTS:
+    for other in attempts:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         # One thread: what a machine has must not change the last digits of an answer.

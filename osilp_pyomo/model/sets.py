@@ -67,6 +67,27 @@ class SetOfEachFamily(UncertaintySet, ABC):
         raise DomainError("a set of each family has no constraints of its own.")
 
 
+class OneSet(SetOfEachFamily):
+    """A convex set that PyROS does not have, the same for all families."""
+
+    def __init__(self, body: Body) -> None:
+        self._only = body
+
+    @property
+    def type(self) -> str:
+        """How PyROS calls it."""
+        return "convex"
+
+    @property
+    def dim(self) -> int:
+        """Number of entries of a vector."""
+        return self._only.dimension
+
+    def body_for(self, index: Any) -> Body:
+        """The set itself."""
+        return self._only
+
+
 def is_uncertainty_set(candidate: Any) -> bool:
     """Whether something is an uncertainty set of PyROS."""
     return isinstance(candidate, UncertaintySet)

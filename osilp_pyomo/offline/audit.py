@@ -308,6 +308,7 @@ def audit(
     looks: Sequence[FamilyAudit],
     atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
     row_duals: FloatArray | None,
+    sizes: FloatArray | None = None,
 ) -> Audit:
     """Audit an answer.
 
@@ -319,12 +320,14 @@ def audit(
         The price of each family; None where there are no prices.
     row_duals : array, optional
         Duals of the ordinary rows.
+    sizes : array, optional
+        Where the costs are themselves sums: the sums of absolute terms that they have beyond their own size.
     """
     families = tuple(looks)
     ordinary = problem.core.violation(x)
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
-    found = _balanced_side(problem, x, atoms, row_duals)
+    found = _balanced_side(problem, x, atoms, row_duals, sizes)
     gap = abs(problem.core.value(x) - found.bound)
     return Audit(
         families, ordinary, found.infeasibility, found.bound, found.doubt, gap, found.rounding, found.unbalanced
@@ -372,16 +375,18 @@ class _DualSide:
 Atoms = Sequence[tuple[FloatArray, FloatArray]]
 
 
-def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _balanced_side(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None = None
+) -> _DualSide:
     """What prices prove, after they are balanced where a solver has left the dual equations open.
 
     Where there are fewer atoms than equations, masses alone cannot close them: then an atom may move, by being spread
     to both sides of where it is. That costs the square of the distance.
     """
-    found = _rebalanced(problem, x, atoms, row_duals)
+    found = _rebalanced(problem, x, atoms, row_duals, sizes)
     if _CANCELLED < found.unbalanced < _OPEN:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
-        again = _rebalanced(problem, x, spread, row_duals)
+        again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found
     return found
 
@@ -401,9 +406,11 @@ def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[Flo
     return moved[inside], (masses[:, None] * shares)[inside]
 
 
-def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _rebalanced(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None
+) -> _DualSide:
     """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
-    found = _dual_side(problem, x, atoms, row_duals)
+    found = _dual_side(problem, x, atoms, row_duals, sizes)
     for _ in range(_BALANCINGS):
         columns = np.flatnonzero(found.open_ones | found.nearly)
         masses = [each for _, each in atoms]
@@ -419,7 +426,7 @@ def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals:
         weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
         row_duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
         atoms = [(points, part) for (points, _), part in zip(atoms, parts, strict=True)]
-        again = _dual_side(problem, x, atoms, row_duals)
+        again = _dual_side(problem, x, atoms, row_duals, sizes)
         if not again.betters(found):
             return found
         found = again
@@ -450,6 +457,7 @@ def _dual_side(
     x: FloatArray,
     atoms: Sequence[tuple[FloatArray, FloatArray]],
     row_duals: FloatArray,
+    sizes: FloatArray | None = None,
 ) -> _DualSide:
     """Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
@@ -480,6 +488,8 @@ def _dual_side(
     bound = sign * core.offset + value
     reduced = sign * core.cost - core.matrix.T @ ordinary
     terms = np.abs(core.cost) + np.abs(core.matrix).T @ np.abs(ordinary)
+    if sizes is not None:
+        terms = terms + sizes
     uncertain = _UNIT * (2 + len(ordinary)) * (np.abs(core.matrix).T @ np.abs(ordinary))
     # The largest coefficient of each variable, in the component where that is smallest.
     largest = abs(core.matrix).max(axis=0).toarray().ravel() if core.matrix.nnz else np.zeros(core.columns)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.lp.conic import ConeProgram, ConeRows
-from osilp_pyomo.lp.finite import FiniteLP
+
+if TYPE_CHECKING:
+    # Clarabel and scipy are loaded when a set needs them, not when the package is imported.
+    from osilp_pyomo.lp.conic import ConeProgram, ConeRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,8 @@ class Ball:
 
     def cone(self) -> ConeRows:
         """The ball as a second-order cone."""
+        from osilp_pyomo.lp.conic import ConeRows
+
         size = 1 + len(self.matrix)
         rows = np.concatenate([np.zeros((1, self.matrix.shape[1])), self.matrix])
         return ConeRows.second_order(rows, np.concatenate([[1.0], -self.centre]), size)
@@ -110,6 +115,9 @@ class Lift:
     def program(self, cost: FloatArray) -> ConeProgram:
         """The cone program that maximizes a linear function of the coordinates."""
         from scipy import sparse
+
+        from osilp_pyomo.lp.conic import ConeProgram
+        from osilp_pyomo.lp.finite import FiniteLP
 
         linear = FiniteLP(
             maximize=True,

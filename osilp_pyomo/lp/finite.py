@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 
@@ -142,6 +141,8 @@ def _shortest(matrix: FloatArray, right: FloatArray) -> FloatArray:
     From the matrix' square, which is several times as fast as a factorization of the matrix, where that is good enough:
     whoever balances does so again while it helps.
     """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq  # slow to load, and seldom needed
+
     square = matrix @ matrix.T
     # Equations that say the same are no trouble for a square that is a little larger.
     square[np.diag_indices_from(square)] += 1e-11 * np.trace(square) / len(square)

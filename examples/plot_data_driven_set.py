@@ -2,9 +2,9 @@
 Uncertainty sets from data: four shapes, one promise
 ====================================================
 
-Logistics. Two depots share a fleet; their daily demands rise together, and there is a record of 400 days. Each set below
-holds the demands of a new day with a probability of at least 90 %, with confidence 95 %, whatever their distribution. What
-does each shape ask the fleet for?
+Logistics. Two depots share a fleet; their daily demands rise together, and there is a record of 400 days. Each set
+below holds the demands of a new day with a probability of at least 90 %, with confidence 95 %, whatever their
+distribution. What does each shape ask the fleet for?
 """
 
 import matplotlib.pyplot as plt
@@ -51,8 +51,8 @@ def build_model(demands):
 # Four sets of the same days
 # --------------------------
 # Half of the days shape a set, the other half sizes it. Days that came later tell how much it really holds, and how
-# often the fleet suffices, which is more often: a set is left on sides, too, where no vehicle is missing. The promise is
-# the same for each; which set is cheapest depends on the rows that it meets.
+# often the fleet suffices, which is more often: a set is left on sides, too, where no vehicle is missing. The promise
+# is the same for each; which set is cheapest depends on the rows that it meets.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True, layout="constrained")
 across, up = np.meshgrid(np.linspace(0, 40, 300), np.linspace(-1, 28, 300))

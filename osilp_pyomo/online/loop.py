@@ -474,7 +474,8 @@ class StageLoop:
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
             caps = self._caps(live, one)
             if len(caps) and caps[0] < 1.0:
-                wanted = wanted * kernels.capped(live.left[view], float(caps[0]), evaluator.used(one, wanted, view)[0])
+                used, margins = evaluator.used(one, wanted, view)[0], self._rules(live).margins[view]
+                wanted = wanted * kernels.capped(live.left[view], margins, float(caps[0]), used)
         taken = wanted
         coming = self._coming(live, one) if self._needs else None
         if forced is not None:

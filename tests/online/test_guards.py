@@ -35,6 +35,34 @@ def packing(limit, horizon, grid=10, domain=pyo.Reals, use=lambda a, u: a * (1 -
     return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=osilp.Midpoint(grid))
 
 
+def bumps(column, limit, horizon=200):
+    """Arrivals that earn ``value`` and use a function of the index around ``place``."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.high = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(column(m.high[t], u - m.place[t]) * m.x[t] for t in m.T) <= limit(u)
+    )
+    return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=osilp.Midpoint(100), basis=osilp.RBF(8))
+
+
+def bump_arrivals(count, low=0.45, high=0.95):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"value": rng.uniform(size=count), "place": rng.uniform(low, high, count), "high": 1.0})
+
+
+BUMPS = {
+    "hat": lambda high, away: pyo.Expr_if(abs(away) < 0.05, 1 - abs(away) / 0.05, 0),
+    "high hat": lambda high, away: high * pyo.Expr_if(abs(away) < 0.05, 1 - abs(away) / 0.05, 0),
+    "kernel": lambda high, away: high * pyo.exp(-((away / 0.03) ** 2)),
+}
+
+
 # -- what fits ------------------------------------------------------------------------------------------
 
 
@@ -100,6 +128,25 @@ def test_an_overrun_point_is_guarded_for_ever(how):
     reasons = {controller.step(value=0.5, place=0.3 + k / 100).reason for k in range(40)}
     assert reasons == {"null"}
     np.testing.assert_array_equal(controller.point_remaining, overrun)
+
+
+@pytest.mark.parametrize("column", BUMPS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_closed_stretch_far_away_stops_nobody(column, exact):
+    """Caution is about uses: where there is no room at all, a tail or a lift of 1e-300 is none."""
+    program = bumps(BUMPS[column], lambda u: pyo.Expr_if(u < 0.1, 0, 20))
+    run = program.replay(osilp.Resolve(exact=exact), bump_arrivals(200), "pointwise")
+    assert run.decisions.sum() > 150
+    assert run.objective > program.replay(osilp.Greedy(), bump_arrivals(200), "pointwise").objective
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_place_that_was_overrun_far_away_stops_nobody(exact):
+    controller = bumps(BUMPS["kernel"], lambda u: 20 + 0 * u).controller(osilp.Resolve(exact=exact), "pointwise")
+    for _ in range(25):
+        controller.update(value=1.0, place=0.05, high=1.0, x=1.0)
+    assert controller.steps(bump_arrivals(170))["x"].sum() > 150
+    assert controller.step(value=1.0, place=0.06, high=1.0).x == 0.0
 
 
 def test_the_last_of_whole_units_is_taken():

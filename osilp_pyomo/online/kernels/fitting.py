@@ -49,7 +49,12 @@ def fits_into(use: Any, left: Any, slack: Any, reserve: Any, tail: Any) -> Any:
     return (use <= NEGLIGIBLE * slack) | (use <= left - reserve + slack) | within
 
 
-fits_one = jit(fits_into)
+def is_next_to_nothing(use: Any, slack: Any, tail: Any) -> Any:
+    """Whether a use is nothing or no more than a tail, which no caution is about; numbers or arrays."""
+    return (use <= NEGLIGIBLE * slack) | (use <= tail)
+
+
+fits_one, is_nothing_one = jit(fits_into), jit(is_next_to_nothing)
 
 
 @jit

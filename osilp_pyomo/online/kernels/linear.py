@@ -14,7 +14,17 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._jit import HAS_NUMBA, jit
-from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_into, fits_one, share_ahead
+from osilp_pyomo.online.kernels.fitting import (
+    RESERVE,
+    SLACK,
+    TAIL,
+    USED_UP,
+    fits_into,
+    fits_one,
+    is_next_to_nothing,
+    is_nothing_one,
+    share_ahead,
+)
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
@@ -79,11 +89,11 @@ def _room_loop(remaining: FloatArray, margins: FloatArray, ahead: float, used: F
     return room
 
 
-def _capped_loop(remaining: FloatArray, share: float, used: FloatArray) -> float:
-    """Which part of a use takes no more than a share of what remains of any resource."""
+def _capped_loop(remaining: FloatArray, margins: FloatArray, share: float, used: FloatArray) -> float:
+    """Which part of a use takes no more than a share of what remains of any resource, its tails left aside."""
     part = 1.0
     for k in range(used.shape[0]):
-        if used[k] > 0 and used[k] > share * remaining[k]:
+        if used[k] > share * remaining[k] and not is_nothing_one(used[k], margins[SLACK, k], margins[TAIL, k]):
             part = min(part, max(share * remaining[k], 0.0) / used[k])
     return part
 
@@ -126,8 +136,8 @@ def _room_numpy(remaining: FloatArray, margins: FloatArray, ahead: float, used: 
     return float((left / used[over]).min(initial=1.0))
 
 
-def _capped_numpy(remaining: FloatArray, share: float, used: FloatArray) -> float:
-    over = (used > 0) & (used > share * remaining)
+def _capped_numpy(remaining: FloatArray, margins: FloatArray, share: float, used: FloatArray) -> float:
+    over = (used > share * remaining) & ~is_next_to_nothing(used, margins[SLACK], margins[TAIL])
     return float((np.maximum(share * remaining[over], 0.0) / used[over]).min(initial=1.0))
 
 
@@ -433,7 +443,7 @@ def run(
                 return t
         total_usage(usage[t], idle, x, used)
         if caps.shape[0] > 0 and caps[t] < 1.0:
-            part = capped(remaining, caps[t], used)
+            part = capped(remaining, margins, caps[t], used)
             if part < 1.0:
                 x *= part
                 total_usage(usage[t], idle, x, used)

@@ -302,8 +302,12 @@ class StageLoop:
         left, slack = live.left[self._view], self._rules(live).margins[self._view][fitting.SLACK]
         positive = live.total[self._view] >= 0
         budget = share * np.where(positive & (left <= fitting.USED_UP * slack), 0.0, left)
-        found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
-        if found is not None:
+        found = self.program.resolve(
+            live.history, budget, live.state["dual"], self.policy.view, fitting.nothing(slack, live.horizon),
+            self.policy.solver,
+        )  # fmt: skip
+        # A price that cannot be counted is none, in the middle of a batch as after a single step.
+        if found is not None and np.all(np.abs(found[0]) < kernels.LARGEST):
             live.state = {**live.state, "dual": found[0]}
             live.fractions = found[1]
 

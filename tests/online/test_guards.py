@@ -140,6 +140,24 @@ def test_a_closed_stretch_far_away_stops_nobody(column, exact):
     assert run.objective > program.replay(osilp.Greedy(), bump_arrivals(200), "pointwise").objective
 
 
+def test_a_point_without_budget_asks_for_no_price_of_what_is_nothing():
+    """At the kink of the limit nothing is left, and lifts there are 1e-307: arrivals elsewhere are ordinary ones."""
+    program = bumps(
+        lambda high, away: high * pyo.Expr_if(abs(away) < 0.1, 1 - abs(away) / 0.1, 0),
+        lambda u: 1.2 * abs(u - 0.5605292666972036),
+        horizon=12,
+    )
+    data = pd.DataFrame({"value": [0.75, 0.33, 0.5, 0.4, 0.3], "place": [0.4, 0.1, 0.56, 0.57, 0.9], "high": 2.0})
+    controller = program.controller(osilp.Resolve(exact=True), "pointwise")
+    taken, prices = [], []
+    for row in data.to_dict("records"):
+        taken.append(controller.step(**row).x)
+        prices.append(controller.dual.max())
+    assert taken == program.replay(osilp.Resolve(exact=True), data, "pointwise").decisions.tolist()
+    assert min(taken[0], taken[1], taken[4]) > 0.01
+    assert max(prices) < 100
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_place_that_was_overrun_far_away_stops_nobody(exact):
     controller = bumps(BUMPS["kernel"], lambda u: 20 + 0 * u).controller(osilp.Resolve(exact=exact), "pointwise")

@@ -38,6 +38,11 @@ def make_margins(total: FloatArray, size: Any, horizon: int, reserve: float = BU
     return np.stack([slack, kept, np.maximum(slack, kept) / horizon])
 
 
+def nothing(slack: FloatArray, horizon: int) -> FloatArray:
+    """Uses up to this are none: those of all arrivals together stay within the slack."""
+    return np.maximum(1.0 / horizon, NEGLIGIBLE) * slack
+
+
 def fits_into(use: Any, left: Any, slack: Any, reserve: Any, tail: Any) -> Any:
     """Whether a use of resources fits into what is left of them; numbers or arrays.
 

@@ -332,6 +332,7 @@ class Controller:
                 "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
             )
         live = self._live.copy()
+        live.kept = False
         for view in VIEWS:
             live.left[view] += self._evaluator.used(batch, taken, view)[0]
         live.pieces = self._given_back_on_pieces(live, batch, taken[0])
@@ -375,7 +376,7 @@ class Controller:
             if not np.all(np.isfinite(values)):
                 raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
             changes.append((group, {PROJECTED: projected, POINTWISE: values}))
-        live.rules = None
+        live.rules, live.kept = None, False
         live.total = {view: total.copy() for view, total in live.total.items()}
         for group, added in changes:
             for view, amounts in added.items():
@@ -474,6 +475,7 @@ class Controller:
         live = self._live.copy()
         try:
             outcome = self._loop.run(live, batch, forced)
+            live.kept &= forced is None
             if len(outcome.rewards) < len(batch):
                 outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
             live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())

@@ -469,3 +469,90 @@ def test_a_curve_that_is_a_function_leaves_a_gap_of_its_own_controller(tmp_path)
     assert two.gaps == {}
     one.save(tmp_path / "state.npz")
     assert osilp.load_controller(tmp_path / "state.npz", program).gaps == one.gaps
+
+
+# -- points that were overrun, and what is beside them -----------------------------------------------------------
+
+WAVES = {
+    "linear": (lambda h, p, u: h * (u - p), lambda h, p, u: h * (u - p)),
+    "wave": (lambda h, p, u: h * pyo.cos(9 * u + 6 * p), lambda h, p, u: h * np.cos(9 * u + 6 * p)),
+    "bump": (
+        lambda h, p, u: h * pyo.exp(-(((u - p) / 0.15) ** 2)),
+        lambda h, p, u: h * np.exp(-(((u - p) / 0.15) ** 2)),
+    ),
+    "hat": (
+        lambda h, p, u: h * pyo.Expr_if(abs(u - p) < 0.2, 1 - abs(u - p) / 0.2, 0),
+        lambda h, p, u: h * np.where(np.abs(u - p) < 0.2, 1 - np.abs(u - p) / 0.2, 0),
+    ),
+}
+NEAR_ZERO = {
+    "touches zero": (lambda u: 10 * (u - 0.31) ** 2, lambda u: 10 * (u - 0.31) ** 2),
+    "near zero": (lambda u: 1 + pyo.sin(15 * u), lambda u: 1 + np.sin(15 * u)),
+    "even": (lambda u: 2 + 0 * u, lambda u: 2 + 0 * u),
+}
+
+
+def waves(column, limit, count=1):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.K = pyo.RangeSet(count)
+    m.h = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.p = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, m.K, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.x[t, k] for t in m.T for k in m.K), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: sum(column(m.h[t], m.p[t] / k, u) * m.x[t, k] for t in m.T for k in m.K) <= limit(u),
+    )
+    return osilp.compile_online(m, stages=m.T, horizon=60, grid=osilp.Midpoint(20), basis=osilp.RBF(4))
+
+
+@pytest.mark.parametrize("column", WAVES)
+@pytest.mark.parametrize("limit", NEAR_ZERO)
+@pytest.mark.parametrize(("policy", "count"), [("Greedy", 1), ("Greedy", 2), ("SimpleGD", 1), ("Resolve", 1)])
+def test_what_is_kept_between_points_stays_kept_beside_overrun_ones(column, limit, policy, count):
+    """On a grid ten times as fine: no decision takes what is left below zero, nor further below, whatever was done."""
+    program = waves(WAVES[column][0], NEAR_ZERO[limit][0], count)
+    how = osilp.Resolve(exact=True) if policy == "Resolve" else getattr(osilp, policy)()
+    u = np.unique(np.concatenate([np.linspace(0, 1, 201), program.evaluator.points[0][:, 0]]))
+    taken = 0.0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        controller = program.controller(how, "pointwise")
+        assert not controller.gaps
+        left, done = NEAR_ZERO[limit][1](u), 0.0
+        for t in range(60):
+            h, p = rng.uniform(0, 1), rng.uniform(0, 1)
+            columns = np.stack([WAVES[column][1](h, p / k, u) for k in range(1, count + 1)])
+            if t in (3, 20, 40):
+                slope, cut = rng.uniform(-4, 4), rng.uniform(-2, 1)
+                controller.add_budget("row", lambda at, slope=slope, cut=cut: cut + slope * (at - 0.5))
+                left = left + cut + slope * (u - 0.5)
+            if t in (10, 30):
+                x = np.ones(count)
+                controller.update(h=h, p=p, x=x)
+                left = left - x @ columns
+                continue
+            found = controller.step(h=h, p=p).x
+            after = left - np.array(list(found.values())) @ columns
+            assert np.all(after >= np.minimum(left, 0.0) - 1e-10)
+            left, done = after, done + sum(found.values())
+        taken += done
+    assert taken > 1
+
+
+def test_nothing_is_taken_beside_a_limit_that_is_zero_at_a_point():
+    """Near 0 the uses h u cross a limit of 10 u**2, whatever is taken: at the next point there is room for them."""
+    program = packing(lambda u: 10 * u**2, 20, use=lambda a, u: a * u)
+    assert program.replay(osilp.Greedy(), pd.DataFrame({"a": np.full(20, 0.1)}), "pointwise").decisions.sum() == 0.0
+
+
+def test_a_point_beside_one_that_was_overrun_counts_as_overrun():
+    left, slack = np.array([3.0, -1.0, 2.0, np.inf, 5.0, 7.0]), np.full(6, 1e-12)
+    beside = np.array([[0, 0, 1, 2, 3], [1, 2, 3, 4, 4]])
+    for form in (fitting._left_beside_loop, fitting._left_beside_numpy, fitting.left_beside):
+        assert form(left, slack, beside).tolist() == [-1.0, -1.0, -1.0, np.inf, 5.0, 7.0]
+        # What rounding leaves of a point that is used up is no overrun.
+        used_up = np.array([3.0, -1.9e-12, 2.0])
+        assert form(used_up, slack[:3], beside[:, :2]).tolist() == used_up.tolist()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA, jit
 from osilp_pyomo.online.kernels.fitting import (
     RESERVE,
@@ -23,6 +23,7 @@ from osilp_pyomo.online.kernels.fitting import (
     fits_one,
     is_next_to_nothing,
     is_nothing_one,
+    left_beside,
     share_ahead,
 )
 
@@ -400,6 +401,7 @@ def run(
     caps: FloatArray,
     forced: FloatArray,
     guard: int,
+    beside: IntArray,
     others: FloatArray,
     margins: FloatArray,
     other_margins: FloatArray,
@@ -418,8 +420,9 @@ def run(
 
     ``rewards`` (B, n), ``usage`` (B, n, R), ``fixed`` (B or 0, R), ``others`` (B or 0, n, M) with the use of other
     resources that are guarded, ``forced`` (B or 0, n) with what was really done, ``caps`` (B or 0) with the share of
-    what remains of a resource that an arrival may take at most. ``first`` is the number of arrivals met before. Returns
-    the number of an arrival whose stage problem is unbounded, or -1; the state is then that before it.
+    what remains of a resource that an arrival may take at most; ``beside`` (2, n or 0) has the neighbours of guarded
+    points, where one of those may have been overrun. ``first`` is the number of arrivals met before. Returns the number
+    of an arrival whose stage problem is unbounded, or -1; the state is then that before it.
     """
     count = rewards.shape[1]
     used, learner_used = np.zeros(dual.shape[0]), np.zeros(dual.shape[0])
@@ -458,20 +461,20 @@ def run(
         if forced.shape[0] > 0:
             x[:] = forced[t]
         elif guard == OWN_GUARD:
-            if not fits(remaining, margins, ahead, used):
+            left = left_beside(remaining, margins[SLACK], beside) if beside.shape[1] > 0 else remaining
+            if not fits(left, margins, ahead, used):
                 if options:
-                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, remaining, margins, ahead, x)
+                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, left, margins, ahead, x)
                 else:
-                    reason = fit_one(integer, remaining, margins, ahead, used, x)
+                    reason = fit_one(integer, left, margins, ahead, used, x)
         elif guard == OTHER_GUARD:
             total_usage(others[t], other_nothing, x, other_used)
-            if not fits(other_remaining, other_margins, ahead, other_used):
+            left = left_beside(other_remaining, other_margins[SLACK], beside) if beside.shape[1] > 0 else other_remaining
+            if not fits(left, other_margins, ahead, other_used):
                 if options:
-                    reason = fit_options(
-                        rewards[t], usage[t], others[t], upper[t], dual, other_remaining, other_margins, ahead, x
-                    )
+                    reason = fit_options(rewards[t], usage[t], others[t], upper[t], dual, left, other_margins, ahead, x)
                 else:
-                    reason = fit_one(integer, other_remaining, other_margins, ahead, other_used, x)
+                    reason = fit_one(integer, left, other_margins, ahead, other_used, x)
         learn(settings, horizon, budget, target, floor, used, learner_used, dual, learner, centre, average, numbers)
         total_usage(usage[t], idle, x, used)
         add(remaining, -1.0, used)

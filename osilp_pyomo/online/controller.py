@@ -466,7 +466,12 @@ class Controller:
 
     def meet(self, batch: Batch) -> LoopOutcome:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
-        return self._live_run(self._checked(batch))
+        counted = self._checked(batch)
+        outcome = self._live_run(counted)
+        if counted is batch:
+            return outcome
+        # The guard has lifted what these arrivals use at points.
+        return replace(outcome, point_use=self._evaluator.total_use(batch, outcome.decided)[None])
 
     def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
         """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed."""
@@ -494,7 +499,10 @@ class Controller:
 
     @property
     def point_remaining(self) -> FloatArray:
-        """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it."""
+        """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it.
+
+        As the guard counts it: a pointwise one lowers limits and lifts uses by what is between the points.
+        """
         return self._live.left[POINTWISE].copy()
 
     @property

@@ -48,12 +48,14 @@ class LoopOutcome:
     """Decisions for a batch: (B, n) wanted and decided, reasons (B,) as numbers, and rewards (B,).
 
     Where the loop does not know the rewards of all decisions, there are fewer; the controller then computes them.
+    ``point_use`` (batches or 0, M) is what the decisions of a batch use at points, where a guard counts otherwise.
     """
 
     wanted: FloatArray
     decided: FloatArray
     reasons: FloatArray
     rewards: FloatArray = field(default_factory=lambda: np.empty(0))
+    point_use: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def concat(cls, pieces: Sequence[LoopOutcome]) -> LoopOutcome:

@@ -556,3 +556,35 @@ def test_a_point_beside_one_that_was_overrun_counts_as_overrun():
         # What rounding leaves of a point that is used up is no overrun.
         used_up = np.array([3.0, -1.9e-12, 2.0])
         assert form(used_up, slack[:3], beside[:, :2]).tolist() == used_up.tolist()
+
+
+# -- what runs tell --------------------------------------------------------------------------------------------
+
+
+def test_what_a_guard_counts_between_points_is_no_violation_at_them():
+    """Nothing was decided, and nothing is used; the limit is lowered below zero at the end of the index."""
+    program = packing(lambda u: 10 * u**2, 20, use=lambda a, u: a * u)
+    data = pd.DataFrame({"a": np.full(20, 0.1)})
+    run = program.replay(osilp.Greedy(), data, "pointwise")
+    long = program.replay(osilp.Greedy(), iter([data.iloc[:7], data.iloc[7:]]), "pointwise")
+    for each in (run, long):
+        assert (each.violation, each.relative_violation, each.test_violation) == (0.0, 0.0, 0.0)
+        assert str(each).splitlines()[3] == (
+            "  violation  none of 'row' at 12 grid points; they are too far apart to tell it of what is between them"
+        )
+    assert run.violation_between == 0.0
+
+
+@pytest.mark.parametrize("column", BUMPS)
+def test_violations_at_points_are_those_of_the_decisions(column):
+    program, data = bumps(BUMPS[column], lambda u: 5 + 4 * pyo.sin(9 * u)), bump_arrivals(200)
+    run = program.replay(osilp.Resolve(), data, "pointwise")
+    long = program.replay(osilp.Resolve(), iter([data.iloc[:90], data.iloc[90:]]), "pointwise")
+    family, points = program.template.families[0], program.evaluator.points[0]
+    use = program.evaluator.at_points(family, program.arrivals(data), run.decided, points)
+    for each in (run, long):
+        np.testing.assert_allclose(each.uses[0].excess, use - (5 + 4 * np.sin(9 * points[:, 0])), atol=1e-11)
+        assert "anywhere on its index" in str(each)
+    free = program.replay(osilp.Greedy(), data, "none")
+    assert free.violation == pytest.approx(free.uses[0].excess.max())
+    assert free.violation > 1

@@ -412,3 +412,29 @@ def test_a_mixture_fits_where_no_option_does(most):
     assert decision.reason == "guard"
     assert max(decision.x.values()) <= 1 / 1.6 + 1e-9
     assert sum(decision.x.values()) == pytest.approx(1.0)
+
+
+def test_stays_that_end_where_the_index_ends_are_no_violation():
+    """A column that ends at the last point is lifted by nothing there that could be missing."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.cost = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.total = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
+    m.cover = osilp.SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: sum(
+            pyo.Expr_if(u >= m.place[t], 1, 0) * pyo.Expr_if(u <= m.place[t] + 0.3, 1, 0) * m.x[t] for t in m.T
+        )
+        >= 20,
+    )
+    program = osilp.compile_online(m, stages=m.T, horizon=400, grid=osilp.Midpoint(100), basis=osilp.RBF(6))
+    rng = np.random.default_rng(0)
+    place = rng.permutation(np.repeat([0.0, 0.25, 0.45, 0.69, 0.7], 80))
+    run = program.replay(osilp.MirrorDescent(), pd.DataFrame({"cost": rng.uniform(0.2, 2, 400), "place": place}))
+    at = np.linspace(0, 1, 1001)
+    covered = ((place <= at[:, None]) & (at[:, None] <= place + 0.3)) @ run.decisions.to_numpy()
+    assert covered.min() >= 20
+    assert (run.violation, run.violation_between) == (0.0, 0.0)

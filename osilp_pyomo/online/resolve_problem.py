@@ -84,7 +84,7 @@ def _concave(
     floor: FloatArray,
     dual: FloatArray,
     view: str,
-) -> tuple[FloatArray, None]:
+) -> tuple[FloatArray, None] | None:
     """The dual of concave stages, each as often as it came."""
     if view == POINTWISE:
         raise OptionError("Resolve(exact=True) needs linear stages; use Resolve() with guard='pointwise'.")
@@ -93,7 +93,7 @@ def _concave(
     times = history.multiplicity
     problem = ConcaveProblem(evaluator, solver, batch, times)
     found = minimize_dual(problem, ResourceUse(rows.usage, budget, floor, rows.parts), dual, 1e-6)
-    return found.dual, None
+    return (found.dual, None) if found.solvable else None
 
 
 def _with_own_rows(

@@ -432,3 +432,23 @@ def test_the_older_word_for_the_pointwise_view_still_works():
     program = demo_program()
     old, new = program.replay(AtPoints()), program.replay(Pointwise())
     assert old.decisions.tolist() == new.decisions.tolist()
+
+
+@pytest.mark.parametrize("solver", ["newton", "slsqp"])
+def test_a_price_stays_what_it_was_where_nothing_keeps_the_budget(solver):
+    """The dual of concave stages on a budget below zero leads down without end; when there is plenty again, all go on."""
+    m = with_usage(base(3), 5)
+    m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
+    program = osilp.compile_online(m, stages=m.T, horizon=40, basis=osilp.RBF(4), grid=osilp.Midpoint(50), stage_solver=solver)
+    rng = np.random.default_rng(1)
+    controller, taken, prices = program.controller(osilp.Resolve(), "pointwise"), [], []
+    for t in range(40):
+        if t == 5:
+            controller.add_budget("usage", -20.0)
+        if t == 12:
+            controller.add_budget("usage", 30.0)
+        taken.append(controller.step(value=rng.uniform(0.5, 1), place=rng.uniform()).x)
+        prices.append(controller.dual.max())
+    assert max(prices) < 10
+    assert max(taken[5:12]) == 0.0
+    assert sum(taken[12:]) > 10

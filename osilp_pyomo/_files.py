@@ -264,6 +264,9 @@ def _owner(path: Path) -> dict[str, Any]:
 
 def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a saved controller; nothing larger than the file is ever made of it."""
+    if not isinstance(path, str | os.PathLike):
+        # A number would be read as somebody's open file, and closed.
+        raise SavedStateError(f"load_controller: the path of a file is needed (got {path!r}).")
     try:
         with open(path, "rb") as file:
             header, arrays = _read(file)

@@ -71,6 +71,25 @@ def test_a_covering_guard_waits_while_enough_can_come():
     assert first > 600
 
 
+def test_few_arrivals_are_no_promise():
+    """After one arrival that offers 1 nobody knows that 99 more will; after many nearly as much comes as they say."""
+    one = needs.count_offer(np.zeros((2, 1)), np.ones(1))
+    assert needs.surely_coming(one, 1, 99) < 1
+    assert needs.surely_coming(500 * one, 500, 500) == pytest.approx(500 - 4 * np.sqrt(500), abs=10)
+
+
+def test_a_short_road_with_a_quarter_of_room_is_covered():
+    program = road(pyo.UnitInterval, horizon=100, needed=4.0, grid=100)
+    tried = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        data = pd.DataFrame({"place": rng.uniform(-0.05, 1.05, 100), "cost": rng.uniform(0.2, 2, 100)})
+        if covered(data, np.ones(100)) >= 5:
+            tried += 1
+            assert covered(data, program.replay(osilp.MirrorDescent(), data).decisions.to_numpy()) >= 4 - 1e-9
+    assert tried > 10
+
+
 def test_both_limits_of_a_row_are_guarded():
     """At least 1 and at most 2 everywhere: the guard of the upper limit has the last word."""
     m = pyo.ConcreteModel()
@@ -118,7 +137,8 @@ def test_offers_are_what_a_stage_can_add():
     # A hundredth of the arrivals offers 1: a hundred more may bring none of it.
     coming = needs.surely_coming(offers, 100, 1000)
     assert coming[0] == 0.0
-    assert coming[1] == pytest.approx(1000 * 0.495 - 4 * np.sqrt(1000 * 0.2475))
+    # The others are counted as if five more had come that offer nothing.
+    assert coming[1] == pytest.approx(1000 * 49.5 / 105 - 4 * np.sqrt(1000 * 24.75 / 105))
 
 
 def test_what_can_come_must_be_bounded():

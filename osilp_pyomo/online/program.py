@@ -198,8 +198,8 @@ class OnlineProgram(ProgramData):
     ) -> Any:
         """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, projected ones, or chunks.
 
-        The decisions are those of single steps. Arrivals are evaluated and projected in blocks; the horizon is the
-        program's, so that fewer arrivals are the beginning of a run.
+        The decisions are those of single steps, up to rounding. Arrivals are evaluated and projected in blocks; the
+        horizon is the program's, so that fewer arrivals are the beginning of a run.
 
         Parameters
         ----------

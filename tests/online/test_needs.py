@@ -445,10 +445,10 @@ def test_stays_that_end_where_the_index_ends_are_no_violation():
     m.total = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
     m.cover = osilp.SemiInfiniteConstraint(
         m.u,
-        rule=lambda m, u: sum(
-            pyo.Expr_if(u >= m.place[t], 1, 0) * pyo.Expr_if(u <= m.place[t] + 0.3, 1, 0) * m.x[t] for t in m.T
-        )
-        >= 20,
+        rule=lambda m, u: (
+            sum(pyo.Expr_if(u >= m.place[t], 1, 0) * pyo.Expr_if(u <= m.place[t] + 0.3, 1, 0) * m.x[t] for t in m.T)
+            >= 20
+        ),
     )
     program = osilp.compile_online(m, stages=m.T, horizon=400, grid=osilp.Midpoint(100), basis=osilp.RBF(6))
     rng = np.random.default_rng(0)

@@ -441,7 +441,9 @@ def test_a_price_stays_what_it_was_where_nothing_keeps_the_budget(solver):
     """The dual of concave stages on a budget below zero leads down without end; when there is plenty again, all go on."""
     m = with_usage(base(3), 5)
     m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
-    program = osilp.compile_online(m, stages=m.T, horizon=40, basis=osilp.RBF(4), grid=osilp.Midpoint(50), stage_solver=solver)
+    program = osilp.compile_online(
+        m, stages=m.T, horizon=40, basis=osilp.RBF(4), grid=osilp.Midpoint(50), stage_solver=solver
+    )
     rng = np.random.default_rng(1)
     controller, taken, prices = program.controller(osilp.Resolve(), "pointwise"), [], []
     for t in range(40):
@@ -511,7 +513,13 @@ def test_what_cannot_be_meant_is_refused_in_words(error, call, text):
     program = demo_program()
     controller = program.controller(osilp.MirrorDescent())
     controller.step(value=0.5, place=0.5)
-    before = controller.t, controller.horizon, controller.reward, controller.dual.tolist(), controller.remaining.tolist()
+    before = (
+        controller.t,
+        controller.horizon,
+        controller.reward,
+        controller.dual.tolist(),
+        controller.remaining.tolist(),
+    )
     with pytest.raises(error) as caught:
         call(controller)
     assert str(caught.value) == text

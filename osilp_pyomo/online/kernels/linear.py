@@ -469,7 +469,9 @@ def run(
                     reason = fit_one(integer, left, margins, ahead, used, x)
         elif guard == OTHER_GUARD:
             total_usage(others[t], other_nothing, x, other_used)
-            left = left_beside(other_remaining, other_margins[SLACK], beside) if beside.shape[1] > 0 else other_remaining
+            left = (
+                left_beside(other_remaining, other_margins[SLACK], beside) if beside.shape[1] > 0 else other_remaining
+            )
             if not fits(left, other_margins, ahead, other_used):
                 if options:
                     reason = fit_options(rewards[t], usage[t], others[t], upper[t], dual, left, other_margins, ahead, x)

@@ -73,7 +73,9 @@ def solve(
     check_options(SOLVE, locals(), "solve")
     started = time.monotonic()
     if solver == DUAL and method == "counterpart":
-        raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
+        raise OptionError(
+            "solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'."
+        )
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
     if grid is not None and method in ("auto", "exchange", "counterpart"):

@@ -401,8 +401,8 @@ class StageLoop:
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
             np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), self._guarded_view,
-            self._beside(live), np.ascontiguousarray(others), rules.margins[view], rules.margins[other], live.left[view], live.left[other],
-            dual, learner, centre, average, numbers, wanted, taken, reasons,
+            self._beside(live), np.ascontiguousarray(others), rules.margins[view], rules.margins[other],
+            live.left[view], live.left[other], dual, learner, centre, average, numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
             gained = np.empty(len(batch))

@@ -7,8 +7,8 @@ that are alike and come in any order: with the mean m and the mean square s of a
 ``n m - 4 sqrt(n s)`` but for a chance of some 1e-5 (and far less where offers are all or nothing). Where less than that
 is missing an arrival is decided by its price; where more is, it adds what it can.
 
-The mean of very few is not known: after one arrival that offers 1 it would be 1. So m and s are counted as if a few more
-had come that offer nothing, which soon makes no difference.
+The mean of very few is not known: after one arrival that offers 1 it would be 1. So m and s are counted as if a few
+more had come that offer nothing, which soon makes no difference.
 """
 
 from __future__ import annotations

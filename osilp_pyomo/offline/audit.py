@@ -42,6 +42,8 @@ _FARTHER = 100.0
 # Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
 # again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
 _BALANCED, _OPEN, _MOST_BALANCED, _BALANCINGS, _SPREAD = 2 * _UNIT, 1e-3, 4_000_000, 4, 1e-7
+# A reduced cost that is this share of its terms may be zero but for what a solver leaves.
+_NEARLY = 1e-6
 # What balancing may cost of a bound, relative to 1 + |bound|.
 _SAME_BOUND = 1e-9
 # Points at which the usual size of a coefficient is looked at.
@@ -306,6 +308,7 @@ def audit(
     looks: Sequence[FamilyAudit],
     atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
     row_duals: FloatArray | None,
+    sizes: FloatArray | None = None,
 ) -> Audit:
     """Audit an answer.
 
@@ -317,12 +320,14 @@ def audit(
         The price of each family; None where there are no prices.
     row_duals : array, optional
         Duals of the ordinary rows.
+    sizes : array, optional
+        Where the costs are themselves sums: the sums of absolute terms that they have beyond their own size.
     """
     families = tuple(looks)
     ordinary = problem.core.violation(x)
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
-    found = _balanced_side(problem, x, atoms, row_duals)
+    found = _balanced_side(problem, x, atoms, row_duals, sizes)
     gap = abs(problem.core.value(x) - found.bound)
     return Audit(
         families, ordinary, found.infeasibility, found.bound, found.doubt, gap, found.rounding, found.unbalanced
@@ -347,7 +352,9 @@ def _careful_sums(matrix: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
-    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero.
+    ``reduced`` are the reduced costs of all variables; ``open_ones`` tells those without a bound that theirs could be
+    charged at, ``nearly`` those without any bound whose is all but zero: balanced together, for closing one equation
+    must not open another.
     """
 
     infeasibility: float
@@ -356,6 +363,8 @@ class _DualSide:
     rounding: float
     unbalanced: float
     reduced: FloatArray
+    open_ones: BoolArray
+    nearly: BoolArray
 
     def betters(self, other: _DualSide) -> bool:
         """Whether its equations are nearer to hold, and its bound is the same."""
@@ -366,16 +375,18 @@ class _DualSide:
 Atoms = Sequence[tuple[FloatArray, FloatArray]]
 
 
-def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _balanced_side(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None = None
+) -> _DualSide:
     """What prices prove, after they are balanced where a solver has left the dual equations open.
 
     Where there are fewer atoms than equations, masses alone cannot close them: then an atom may move, by being spread
     to both sides of where it is. That costs the square of the distance.
     """
-    found = _rebalanced(problem, x, atoms, row_duals)
+    found = _rebalanced(problem, x, atoms, row_duals, sizes)
     if _CANCELLED < found.unbalanced < _OPEN:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
-        again = _rebalanced(problem, x, spread, row_duals)
+        again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found
     return found
 
@@ -395,11 +406,13 @@ def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[Flo
     return moved[inside], (masses[:, None] * shares)[inside]
 
 
-def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _rebalanced(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None
+) -> _DualSide:
     """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
-    found = _dual_side(problem, x, atoms, row_duals)
+    found = _dual_side(problem, x, atoms, row_duals, sizes)
     for _ in range(_BALANCINGS):
-        columns = np.flatnonzero(found.reduced)
+        columns = np.flatnonzero(found.open_ones | found.nearly)
         masses = [each for _, each in atoms]
         if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
             return found
@@ -413,7 +426,7 @@ def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals:
         weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
         row_duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
         atoms = [(points, part) for (points, _), part in zip(atoms, parts, strict=True)]
-        again = _dual_side(problem, x, atoms, row_duals)
+        again = _dual_side(problem, x, atoms, row_duals, sizes)
         if not again.betters(found):
             return found
         found = again
@@ -427,7 +440,8 @@ def _usual_terms(
     result = np.zeros(problem.core.columns)
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if np.any(masses) and wanted.any():
-            some = scan_points(family.domain, problem.core.columns)
+            body = family.domain.body
+            some = scan_points(family.domain, problem.core.columns) if body is None else body.cloud(_FEW)
             # A coefficient that is zero where the price is has no rounding.
             there = np.zeros(problem.core.columns, dtype=bool)
             for columns, _, block in family.blocks(points[masses != 0]):
@@ -443,6 +457,7 @@ def _dual_side(
     x: FloatArray,
     atoms: Sequence[tuple[FloatArray, FloatArray]],
     row_duals: FloatArray,
+    sizes: FloatArray | None = None,
 ) -> _DualSide:
     """Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
@@ -473,6 +488,8 @@ def _dual_side(
     bound = sign * core.offset + value
     reduced = sign * core.cost - core.matrix.T @ ordinary
     terms = np.abs(core.cost) + np.abs(core.matrix).T @ np.abs(ordinary)
+    if sizes is not None:
+        terms = terms + sizes
     uncertain = _UNIT * (2 + len(ordinary)) * (np.abs(core.matrix).T @ np.abs(ordinary))
     # The largest coefficient of each variable, in the component where that is smallest.
     largest = abs(core.matrix).max(axis=0).toarray().ravel() if core.matrix.nnz else np.zeros(core.columns)
@@ -506,4 +523,6 @@ def _dual_side(
     )
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
     rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
-    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)
+    free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
+    nearly = free & (np.abs(reduced) <= _NEARLY * terms)
+    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly)

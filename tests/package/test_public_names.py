@@ -32,7 +32,7 @@ MODULES = {
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
         "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
-        "NoSolutionError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
+        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},

@@ -106,8 +106,15 @@ class Wasserstein(Ambiguity):
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
         value = self._levels(block)
-        block.way = self._way(block, loss)
-        if block.way == "ends":
+        block.way = "samples" if self.radius == 0 else self._way(block, loss)
+        if block.way == "samples":
+            # Nothing is moved.
+            block.rows = pyo.Constraint(
+                range(len(self.samples)),
+                range(pieces),
+                rule=lambda b, i, piece: b.level[i] >= loss(b.parent_block(), self._vector(self.samples[i]))[piece],
+            )
+        elif block.way == "ends":
             self._write_ends(block, loss, pieces)
         elif block.way == "whole space":
             self._write_whole_space(block, loss, pieces)

@@ -123,7 +123,7 @@ class Domain:
     @property
     def bounded(self) -> bool:
         """Whether every side is finite."""
-        return bool(np.all(np.isfinite(self.width)))
+        return bool(np.all(np.isfinite(self.lower) & np.isfinite(self.upper)))
 
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which of the points (m, d) belong to the domain."""

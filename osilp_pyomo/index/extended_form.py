@@ -119,14 +119,17 @@ class Lift:
         from osilp_pyomo.lp.conic import ConeProgram
         from osilp_pyomo.lp.finite import FiniteLP
 
+        # Rows in units of their own: a set may be measured in any.
+        heights = np.abs(self.rows).max(axis=1, initial=0.0)
+        heights = np.where(heights > 0, heights, 1.0)
         linear = FiniteLP(
             maximize=True,
             cost=cost,
             column_lower=self.lower,
             column_upper=self.upper,
-            matrix=sparse.csr_array(self.rows),
-            row_lower=self.row_lower,
-            row_upper=self.row_upper,
+            matrix=sparse.csr_array(self.rows / heights[:, None]),
+            row_lower=self.row_lower / heights,
+            row_upper=self.row_upper / heights,
         )
         return ConeProgram(linear, self.cones)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, DUAL
-from osilp_pyomo.errors import NotLinearError, SolverError
+from osilp_pyomo.errors import ModelError, NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
@@ -118,7 +118,9 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     answered = replace(answered, method="counterpart", why=choice.why)
     left = options.remaining_since(started)
     told = answered.conflict.clauses or answered.status == "infeasible"
-    if told or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
+    endless = not all(family.domain.bounded for family in problem.families)
+    if told or endless or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
+        # In several dimensions without ends exchange would search for very long.
         return answered
     # What the counterpart points to is where exchange begins.
     prices = None if answered.point is None else answered.point.prices
@@ -151,6 +153,12 @@ def by_exchange(
 
     ``begun`` are points of each family whose rows it begins with.
     """
+    for family in problem.families:
+        if family.domain.body is not None and not family.domain.bounded:
+            raise ModelError(
+                f"SemiInfiniteConstraint '{family.name}': it holds over {family.domain.body}, which has no end; use "
+                "method='counterpart', or give the support bounds."
+            )
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)

@@ -348,3 +348,32 @@ def test_no_warning_is_left_over():
         warnings.simplefilter("error")
         for kind in KINDS:
             osilp.solve(robust(sets(rng)[kind], rng))
+
+
+def test_a_support_without_an_end_is_not_for_exchange():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 1))
+    ambiguity = dro.Wasserstein([[0.0, 0.0], [0.5, 1.0]], 0.5, [(-1, None), (None, None)], norm=2)
+    m.o = pyo.Objective(expr=dro.worst_case_expectation(m, lambda m, xi: [xi[0] * m.x, xi[1] - m.x], ambiguity))
+    assert osilp.solve(m).method == "counterpart"
+    with pytest.raises(osilp.errors.ModelError) as told:
+        osilp.solve(m, "exchange")
+    assert str(told.value) == (
+        "SemiInfiniteConstraint 'worst_case.rows[0,0]': it holds over the support and the distance from a sample, which has "
+        "no end; use method='counterpart', or give the support bounds."
+    )
+
+
+def test_a_ball_of_no_radius_is_the_sample():
+    samples = np.array([[0.1, -0.2], [0.4, 0.3], [-0.5, 0.2]])
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(-2, 2))
+    worst = dro.worst_case_expectation(
+        m, lambda m, xi: [xi[0] - m.x, xi[1] + m.x], dro.Wasserstein(samples, 0.0, [(-1, 1), (-1, 1)], norm=2)
+    )
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    assert result.certified
+    right = min(np.mean(np.maximum(samples[:, 0] - x, samples[:, 1] + x)) for x in (samples[:, 0] - samples[:, 1]) / 2)
+    assert result.objective == pytest.approx(right)
+    assert sorted(set(dro.worst_case_distribution(result, worst)["sample"])) == [0, 1, 2]

@@ -19,6 +19,7 @@ from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import balanced, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
+from osilp_pyomo.offline.roundings import rounding_at
 from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.scan import apart, scan_points
 
@@ -95,8 +96,9 @@ class Audit:
     ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
     largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
     prove up to ``doubt`` (what they miss, times the variables it belongs to), ``rounding`` what the sums it is made of
-    may have lost, ``gap`` its distance from the objective; nan where there are no prices. ``unbalanced`` is by which
-    share of its terms the dual equation of a variable without a bound is missed.
+    may have lost, and ``rounding_of_rows`` the part of it that their rows have, ``gap`` its distance from the
+    objective; nan where there are no prices. ``unbalanced`` is by which share of its terms the dual equation of a
+    variable without a bound is missed.
     """
 
     families: tuple[FamilyAudit, ...]
@@ -107,6 +109,7 @@ class Audit:
     gap: float
     rounding: float = 0.0
     unbalanced: float = 0.0
+    rounding_of_rows: float = 0.0
 
     @property
     def proves_bound(self) -> bool:
@@ -323,9 +326,18 @@ def audit(
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
     found = _balanced_side(problem, x, atoms, row_duals)
+    of_rows = _rounding_of_rows(problem, found)
     gap = abs(problem.core.value(x) - found.bound)
     return Audit(
-        families, ordinary, found.infeasibility, found.bound, found.doubt, gap, found.rounding, found.unbalanced
+        families,
+        ordinary,
+        found.infeasibility,
+        found.bound,
+        found.doubt,
+        gap,
+        found.rounding + of_rows,
+        found.unbalanced,
+        of_rows,
     )
 
 
@@ -343,11 +355,15 @@ def _careful_sums(matrix: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
     return total, _UNIT * (np.abs(total) + len(used) / 1024 * (np.abs(matrix) @ np.abs(weights)))
 
 
-@dataclass(frozen=True)
+Atoms = Sequence[tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, eq=False)
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
-    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero.
+    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero; ``reach``
+    is how large each variable may be; ``atoms`` are the prices.
     """
 
     infeasibility: float
@@ -356,14 +372,13 @@ class _DualSide:
     rounding: float
     unbalanced: float
     reduced: FloatArray
+    reach: FloatArray
+    atoms: Atoms
 
     def betters(self, other: _DualSide) -> bool:
         """Whether its equations are nearer to hold, and its bound is the same."""
         same = abs(self.bound - other.bound) <= _SAME_BOUND * (1 + abs(other.bound))
         return same and self.unbalanced < other.unbalanced
-
-
-Atoms = Sequence[tuple[FloatArray, FloatArray]]
 
 
 def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
@@ -378,6 +393,17 @@ def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_dua
         again = _rebalanced(problem, x, spread, row_duals)
         found = again if again.betters(found) else found
     return found
+
+
+def _rounding_of_rows(problem: SemiInfiniteLP, found: _DualSide) -> float:
+    """What the rounding of rows may be worth at the prices; see :mod:`osilp_pyomo.offline.roundings`."""
+    total, sign = 0.0, 1.0 if problem.core.maximize else -1.0
+    for family, (points, masses) in zip(problem.families, found.atoms, strict=True):
+        points, masses = points[masses != 0], masses[masses != 0]
+        if len(points):
+            # A positive mass points to the upper limits of a maximum.
+            total += float(np.abs(masses) @ rounding_at(family, points, sign * masses > 0, found.reach))
+    return total
 
 
 def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -505,5 +531,6 @@ def _dual_side(
         np.abs(x), np.where(np.isinf(largest), 1.0, np.minimum(1.0, (1 + limits) / largest))
     )
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
-    rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
-    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept)
+    farthest = np.where(np.isfinite(ends), ends, farther)
+    rounding += float(open_costs @ farther) + float(uncertain @ farthest)
+    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept, farthest, atoms)

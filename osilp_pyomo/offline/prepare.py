@@ -147,6 +147,10 @@ class CompactFamily(Family):
     compact: Compactification | None = None
     declared: Family | None = None
 
+    @property
+    def as_declared(self) -> Family:
+        return self if self.declared is None else self.declared
+
     def user_points(self, points: FloatArray) -> FloatArray:
         assert self.compact is not None
         return self.compact.outward(points)

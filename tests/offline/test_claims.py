@@ -4,6 +4,7 @@ Coefficients, limits and values of very different size, infima that are not atta
 such a model ends with may be that nothing is known; what is claimed must be true.
 """
 
+import decimal
 import io
 import time
 from fractions import Fraction
@@ -568,3 +569,60 @@ def test_rows_that_differ_by_some_roundings_are_not_infeasible():
     m.d = pyo.Constraint(expr=-m.y - (1 - 7 * 2.0**-53) * m.x >= 1e-6)
     m.e = row(m.u, rule=lambda m, u: m.x >= u)
     assert osilp.solve(m, progress=False).status != "infeasible"
+
+
+# -- terms that cancel, conditions that rounding decides -------------------------------------------------
+
+LARGE = np.exp(30.0)
+
+
+def logarithm(argument):
+    """The natural logarithm with fifty digits."""
+    with decimal.localcontext(prec=50):
+        return decimal.Decimal(argument).ln()
+
+
+CANCELLING = {
+    "shift": (lambda u: (u + 1e12) - 1e12, 0.3001, 0.3001),
+    "logarithm": (lambda u: 1e10 * (pyo.log(LARGE + u) - 30), 1.0, 1e10 * float(logarithm(LARGE + 1) - 30)),
+    "square": (lambda u: (u + 1e6) ** 2 - 1e12 - 2e6 * u, 0.3, 0.09),
+    "step at the end": (lambda u: pyo.Expr_if(3 * u >= 0.8999999999999999, (u + 1e12) - 1e12, 0), 0.3, 0.3),
+    "steps": (lambda u: pyo.Expr_if(u <= 0.1, (HELD + 1e12) - 1e12, 0), 0.3, 0.3001),
+}
+HELD = pyo.Param(initialize=0.3001, mutable=True)
+HELD.construct()
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_terms_that_cancel_are_not_certified(name):
+    """A row is what its formula says, and not what is left of it after its terms were rounded."""
+    formula, end, highest = CANCELLING[name]
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, end))
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= formula(u))
+    result = osilp.solve(m, progress=False)
+    proof = result.proof.loc["c"]
+    assert not proof["largest"] < highest - result.objective
+    assert not result.certified
+
+
+def test_scenarios_at_which_terms_cancel():
+    m = begin(x=FREE, y=(0, 1))
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(pyros.DiscreteScenarioSet([(0.3001,), (0.1,)]), rule=lambda m, q: m.x >= (q[0] + 1e12) - 1e12 + 0 * m.y)
+    result = osilp.solve(m, progress=False)
+    assert result.proof["largest"].iloc[0] >= 0.3001 - result.objective > 0
+    assert not result.certified
+
+
+def test_the_print_says_that_terms_cancel():
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= (0.3001 * u + 1e12) - 1e12)
+    text = str(osilp.solve(m, progress=False))
+    assert (
+        "  proof      none for 'c': rounding hides up to 0.00081 of its size, of its terms or of where its conditions "
+        "switch; write it without large numbers that cancel\n" in text
+    )

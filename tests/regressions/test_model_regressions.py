@@ -405,3 +405,16 @@ def test_a_limit_that_only_the_trace_has_is_found_out():
     )
     with pytest.warns(errors.SamplingWarning, match="the trace limits the row on a side that the rule leaves open"):
         assert osilp.solve(m).objective == pytest.approx(-9.0)
+
+
+def test_the_end_of_an_index_is_not_overshot_where_a_rule_is_tried():
+    """-0.6 + (0.42 - -0.6) is above 0.42 by its rounding."""
+    m = pyo.ConcreteModel()
+    m.u, m.v = ContinuousSet(bounds=(-0.6, 0.42)), ContinuousSet(bounds=(0, 1))
+    m.p = osilp.Profile(over=m.u, points=[-0.6, 0.42], initialize=[1.0, 2.0])
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(
+        m.u, m.v, rule=lambda m, u, v: m.x >= m.p(u) + v, where=lambda m, u, v: u + v >= 1.419
+    )
+    assert osilp.solve(m, progress=False).objective == pytest.approx(3.0)

@@ -184,6 +184,8 @@ def _powers(family: Family) -> int:
         box = compact.box()
         corners = tensor_points([np.array([low, high]) for low, high in zip(box.lower, box.upper, strict=True)])
         outward = compact.outward(corners)
+        inside = family.domain.contains(outward)
+        outward = outward[inside] if inside.any() else outward
         with np.errstate(all="ignore"):
             lower, upper = family.rows.limits(outward)
             numbers = family.matrix_unchecked(outward)

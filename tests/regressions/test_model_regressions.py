@@ -496,3 +496,26 @@ def test_conditions_that_cannot_be_asked_are_told_in_words(where, kind, sentence
     told = str(error.value)
     place = told.split(" at u = ")[-1].split(" ")[0] if " at u = " in told else ""
     assert told == sentence.format(place)
+
+
+def test_the_message_of_an_empty_region_speaks_of_the_users_index():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2 / (1 + u), where=lambda m, u: u <= -1)
+    with pytest.raises(errors.DomainError) as error:
+        osilp.solve(m)
+    assert str(error.value) == (
+        "Index u in [0, inf) where declared: no point was found where the 'where' condition is true; a set without "
+        "interior needs other coordinates, an empty one no constraint."
+    )
+
+
+def test_a_region_far_out_on_an_index_without_end_is_found():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2e12 / u, where=lambda m, u: u >= 1e12)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(2.0)

@@ -152,7 +152,8 @@ class ConeSolution:
     Row duals and reduced costs are d objective / d right-hand side and d objective / d bound, for minimization and
     maximization alike. ``cone_duals`` are elements of the dual cones, an array (cones, size) for each of the program's:
     for a minimum ``cost + quadratic x = matrix' row_duals + reduced_costs + sum cone.matrix' cone_dual``, for a maximum
-    that of ``-cost``. ``bound`` is the dual objective as Clarabel has it, which proves nothing.
+    that of ``-cost``. ``bound`` is the dual objective as Clarabel has it, which proves nothing; ``missed`` is the
+    largest of its residuals and its gap, relative.
     """
 
     status: str
@@ -162,6 +163,7 @@ class ConeSolution:
     row_duals: FloatArray | None = None
     reduced_costs: FloatArray | None = None
     cone_duals: tuple[FloatArray, ...] = ()
+    missed: float = 0.0
 
 
 def solve_cones(
@@ -202,7 +204,7 @@ def solve_cones(
     row_duals, reduced, cone_duals = stacked.duals(z)
     objective = lp.value(x) + (0.0 if program.quadratic is None else 0.5 * float(x @ (program.quadratic @ x)))
     bound = sign * float(found.obj_val_dual) + lp.offset
-    return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals)
+    return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals, _missed(found))
 
 
 def _best_of(
@@ -225,13 +227,18 @@ def _best_of(
                 break
             settings.time_limit = max(1e-3, left)
         found: Any = clarabel.DefaultSolver(*given, settings).solve()
-        gap = abs(found.obj_val - found.obj_val_dual) / (1 + abs(found.obj_val))
-        missed = max(gap, found.r_prim, found.r_dual)
+        missed = _missed(found)
         if best is None or missed < smallest:
             best, smallest = found, missed
         if str(found.status) not in _DOUBTFUL or missed <= _GOOD:
             break
     return best
+
+
+def _missed(found: Any) -> float:
+    """The largest of the residuals and the gap of Clarabel's answer."""
+    gap = abs(found.obj_val - found.obj_val_dual) / (1 + abs(found.obj_val))
+    return float(max(gap, found.r_prim, found.r_dual))
 
 
 def _matrix(given: Any) -> Any:

@@ -35,7 +35,7 @@ class Ended:
     """How a program ended; arrays are None where there is no answer, duals also where there are integers.
 
     ``cone_duals`` are as in :class:`~osilp_pyomo.lp.conic.ConeSolution`. ``safe`` says that ``bound`` is one by itself:
-    that of a linear or an integer program, as HiGHS gives it.
+    that of a linear or an integer program, as HiGHS gives it; ``missed`` is how far a cone program is from solved.
     """
 
     status: str
@@ -48,6 +48,7 @@ class Ended:
     dropped: bool = False
     bound_is_loose: bool = False
     safe: bool = True
+    missed: float = 0.0
 
 
 def solve_program(
@@ -72,6 +73,7 @@ def _ended(found: ConeSolution) -> Ended:
         found.reduced_costs,
         found.cone_duals,
         safe=False,
+        missed=found.missed,
     )
 
 

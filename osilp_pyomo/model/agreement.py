@@ -272,7 +272,8 @@ def compared_points(domain: Domain, count: int) -> FloatArray:
     unit = np.concatenate(
         [strata[: max(1, count - 2)], np.zeros((1, domain.dimension)), np.ones((1, domain.dimension))]
     )
-    points = low + unit[:count] * (high - low)
+    # The sum may be beyond the end by its rounding.
+    points = np.clip(low + unit[:count] * (high - low), low, high)
     inside = points[domain.contains(points)]
     if len(inside):
         return inside

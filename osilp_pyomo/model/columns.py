@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
-from osilp_pyomo.errors import ModelError
+from osilp_pyomo.errors import DataError, ModelError, OsilpError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.index.sobol import sobol_points
@@ -103,44 +105,96 @@ class Columns:
 
 
 class _Where:
-    """The user's ``where`` for one family, as a predicate on points."""
+    """The user's ``where`` for one family, as a predicate on points.
+
+    A point at which its numbers are not defined, as the logarithm of zero, lies outside.
+    """
 
     def __init__(self, data: SemiInfiniteConstraintData) -> None:
-        owner, index = data.parent_component(), data.index()
-        block = owner.parent_block()
-        self._name = data.name
-
-        def condition(*point: Any) -> Any:
-            try:
-                answer = owner.where(block, *owner.arguments(index, point))
-            except AttributeError:
-                # Pyomo's land and lor take no plain booleans.
-                answer = owner.where(block, *owner.arguments(index, [held(float(number)) for number in point]))
-            return _truth(answer, data.name)
-
-        self._function = PointFunction(condition)
+        self._data, self._owner = data, data.parent_component()
+        self._function = PointFunction(self._at)
 
     def __call__(self, points: FloatArray) -> BoolArray:
-        values = self._function(points)
+        with np.errstate(all="ignore"):
+            values = self._function(points)
         if values.dtype.kind not in "biuf":
             raise ModelError(
-                f"SemiInfiniteConstraint '{self._name}': where= must return true or false for numbers "
+                f"SemiInfiniteConstraint '{self._data.name}': where= must return true or false for numbers "
                 f"(got {type(values.flat[0]).__name__})."
             )
-        return values.astype(bool)
+        return values.astype(bool) & ~np.isnan(values)
+
+    def _at(self, *point: Any) -> Any:
+        """What the condition says at a point, or at arrays of points."""
+        try:
+            return self._truth(self._called(point))
+        except OsilpError:
+            raise
+        except Exception as error:  # the user's code
+            if _is_undefined(error):
+                return False
+            if np.ndim(point[0]):
+                # What is wrong is told of single points.
+                raise
+            self._refuse_wrong_arguments(point)
+            what, names = f"SemiInfiniteConstraint '{self._data.name}'", self._owner.index_names()
+            place = ", ".join(f"{name} = {number:g}" for name, number in zip(names, point, strict=True))
+            told = str(error).strip().partition("\n")[0]
+            raise ModelError(
+                f"{what}: where= raises {type(error).__name__} at {place} ({told}); it must say true or false at every "
+                "point of the index."
+            ) from error
+
+    def _called(self, point: Sequence[Any]) -> Any:
+        owner, index = self._owner, self._data.index()
+        block = owner.parent_block()
+        try:
+            return owner.where(block, *owner.arguments(index, point))
+        except AttributeError:
+            # Pyomo's land and lor take no plain booleans.
+            return owner.where(block, *owner.arguments(index, [held(float(number)) for number in point]))
+
+    def _refuse_wrong_arguments(self, point: Sequence[Any]) -> None:
+        owner = self._owner
+        given = [owner.parent_block(), *owner.arguments(self._data.index(), point)]
+        try:
+            signature = inspect.signature(owner.where)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(*given)
+        except TypeError as error:
+            called = f"{getattr(owner.where, '__name__', 'where')}{signature}"
+            raise ModelError(
+                f"SemiInfiniteConstraint '{self._data.name}': where= must take {len(given)} arguments, the model and "
+                f"the members of its index, as its rule does ({error}); it is {called}."
+            ) from None
+
+    def _truth(self, answer: Any) -> Any:
+        """What a condition says; a relation with a mutable Param in it is evaluated, one with a variable refused."""
+        if not hasattr(answer, "is_expression_type"):
+            return answer
+        what = f"SemiInfiniteConstraint '{self._data.name}'"
+        for leaf in leaves(answer):
+            if leaf.is_variable_type() and not leaf.fixed:
+                raise ModelError(
+                    f"{what}: where= holds the variable '{leaf.name}' ({short_text(str(answer))}); which points of the "
+                    "index count may depend on data, not on decisions."
+                )
+            if leaf(exception=False) is None:
+                raise DataError(f"{what}: where= holds '{leaf.name}', which has no value; give it one before solving.")
+        return pyo.value(answer)
 
 
-def _truth(answer: Any, name: str) -> Any:
-    """What a condition says; a relation with a mutable Param in it is evaluated, one with a variable refused."""
-    if not hasattr(answer, "is_expression_type"):
-        return answer
-    variable = next((leaf for leaf in leaves(answer) if leaf.is_variable_type() and not leaf.fixed), None)
-    if variable is not None:
-        raise ModelError(
-            f"SemiInfiniteConstraint '{name}': where= holds the variable '{variable.name}' "
-            f"({short_text(str(answer))}); which points of the index count may depend on data, not on decisions."
-        )
-    return pyo.value(answer)
+# How the errors of numbers that are not defined begin, but for those of arithmetic itself.
+_UNDEFINED = re.compile(r"math domain error|expected a (number|positive|nonnegative|noninteger)|.*'complex'")
+
+
+def _is_undefined(error: Exception) -> bool:
+    """Whether an error says that a number is not defined: the root or the logarithm of a negative one, a pole."""
+    if isinstance(error, ArithmeticError):
+        return True
+    return isinstance(error, (ValueError, TypeError)) and _UNDEFINED.match(str(error)) is not None
 
 
 class Domains:

@@ -171,6 +171,11 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
     """What, if anything, is wrong with an answer that its method calls optimal."""
     if solved.point is None or solved.point.x is None:
         return None
+    if solved.status == "inaccurate" and method == "counterpart":
+        return (
+            "Clarabel stopped short of its tolerance, and the prices do not prove the bound; look for numbers of very "
+            "different size"
+        )
     if solved.status == "inaccurate":
         return "HiGHS leaves rows of its LP violated; look for coefficients of very different size"
     # An objective measured in billionths is to be as accurate as one measured in units.

@@ -19,6 +19,7 @@ from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import balanced, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
+from osilp_pyomo.offline.roundings import rounding_at
 from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.scan import apart, scan_points
 
@@ -97,8 +98,9 @@ class Audit:
     ``ordinary_violation`` is that of ordinary rows and bounds, relative to their size; ``dual_infeasibility`` the
     largest amount by which the prices miss the dual equations or their sign, ``dual_bound`` the bound they
     prove up to ``doubt`` (what they miss, times the variables it belongs to), ``rounding`` what the sums it is made of
-    may have lost, ``gap`` its distance from the objective; nan where there are no prices. ``unbalanced`` is by which
-    share of its terms the dual equation of a variable without a bound is missed.
+    may have lost, and ``rounding_of_rows`` the part of it that their rows have, ``gap`` its distance from the
+    objective; nan where there are no prices. ``unbalanced`` is by which share of its terms the dual equation of a
+    variable without a bound is missed.
     """
 
     families: tuple[FamilyAudit, ...]
@@ -109,6 +111,7 @@ class Audit:
     gap: float
     rounding: float = 0.0
     unbalanced: float = 0.0
+    rounding_of_rows: float = 0.0
 
     @property
     def proves_bound(self) -> bool:
@@ -328,9 +331,18 @@ def audit(
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
     found = _balanced_side(problem, x, atoms, row_duals, sizes)
+    of_rows = _rounding_of_rows(problem, found)
     gap = abs(problem.core.value(x) - found.bound)
     return Audit(
-        families, ordinary, found.infeasibility, found.bound, found.doubt, gap, found.rounding, found.unbalanced
+        families,
+        ordinary,
+        found.infeasibility,
+        found.bound,
+        found.doubt,
+        gap,
+        found.rounding + of_rows,
+        found.unbalanced,
+        of_rows,
     )
 
 
@@ -348,13 +360,16 @@ def _careful_sums(matrix: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
     return total, _UNIT * (np.abs(total) + len(used) / 1024 * (np.abs(matrix) @ np.abs(weights)))
 
 
-@dataclass(frozen=True)
+Atoms = Sequence[tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, eq=False)
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
     ``reduced`` are the reduced costs of all variables; ``open_ones`` tells those without a bound that theirs could be
     charged at, ``nearly`` those without any bound whose is all but zero: balanced together, for closing one equation
-    must not open another.
+    must not open another. ``reach`` is how large each variable may be; ``atoms`` are the prices.
     """
 
     infeasibility: float
@@ -365,14 +380,13 @@ class _DualSide:
     reduced: FloatArray
     open_ones: BoolArray
     nearly: BoolArray
+    reach: FloatArray
+    atoms: Atoms
 
     def betters(self, other: _DualSide) -> bool:
         """Whether its equations are nearer to hold, and its bound is the same."""
         same = abs(self.bound - other.bound) <= _SAME_BOUND * (1 + abs(other.bound))
         return same and self.unbalanced < other.unbalanced
-
-
-Atoms = Sequence[tuple[FloatArray, FloatArray]]
 
 
 def _balanced_side(
@@ -389,6 +403,17 @@ def _balanced_side(
         again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found
     return found
+
+
+def _rounding_of_rows(problem: SemiInfiniteLP, found: _DualSide) -> float:
+    """What the rounding of rows may be worth at the prices; see :mod:`osilp_pyomo.offline.roundings`."""
+    total, sign = 0.0, 1.0 if problem.core.maximize else -1.0
+    for family, (points, masses) in zip(problem.families, found.atoms, strict=True):
+        points, masses = points[masses != 0], masses[masses != 0]
+        if len(points):
+            # A positive mass points to the upper limits of a maximum.
+            total += float(np.abs(masses) @ rounding_at(family, points, sign * masses > 0, found.reach))
+    return total
 
 
 def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -522,7 +547,10 @@ def _dual_side(
         np.abs(x), np.where(np.isinf(largest), 1.0, np.minimum(1.0, (1 + limits) / largest))
     )
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
-    rounding += float(open_costs @ farther) + float(uncertain @ np.where(np.isfinite(ends), ends, farther))
+    farthest = np.where(np.isfinite(ends), ends, farther)
+    rounding += float(open_costs @ farther) + float(uncertain @ farthest)
     free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
     nearly = free & (np.abs(reduced) <= _NEARLY * terms)
-    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly)
+    return _DualSide(
+        max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly, farthest, atoms
+    )

@@ -114,7 +114,12 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
         if most == options.iteration_limit or solved.status != "iteration_limit":
             return replace(solved, method="exchange", why=choice.why)
         choice = Choice("counterpart", f"exchange did not end within {most} iterations")
-    answered = by_counterpart(problem, options.remaining_since(started), fix_integers)
+    try:
+        answered = by_counterpart(problem, options.remaining_since(started), fix_integers)
+    except ModelError:
+        # Integers beside other cones than second-order ones.
+        why = "its counterpart has whole numbers beside cones that no solver here takes together"
+        return replace(by_exchange(problem, options, fix_integers), method="exchange", why=why)
     answered = replace(answered, method="counterpart", why=choice.why)
     left = options.remaining_since(started)
     told = answered.conflict.clauses or answered.status == "infeasible"

@@ -147,6 +147,10 @@ class CompactFamily(Family):
     compact: Compactification | None = None
     declared: Family | None = None
 
+    @property
+    def as_declared(self) -> Family:
+        return self if self.declared is None else self.declared
+
     def user_points(self, points: FloatArray) -> FloatArray:
         assert self.compact is not None
         return self.compact.outward(points)
@@ -180,6 +184,8 @@ def _powers(family: Family) -> int:
         box = compact.box()
         corners = tensor_points([np.array([low, high]) for low, high in zip(box.lower, box.upper, strict=True)])
         outward = compact.outward(corners)
+        inside = family.domain.contains(outward)
+        outward = outward[inside] if inside.any() else outward
         with np.errstate(all="ignore"):
             lower, upper = family.rows.limits(outward)
             numbers = family.matrix_unchecked(outward)

@@ -56,6 +56,11 @@ class Family:
         """The domain as the user declared it."""
         return self.domain
 
+    @property
+    def as_declared(self) -> Family:
+        """The family over the user's own domain, where this is one over a box that stands for that."""
+        return self
+
     def user_points(self, points: FloatArray) -> FloatArray:
         """Points of ``domain`` in the user's coordinates."""
         return points

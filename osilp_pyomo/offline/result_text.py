@@ -25,6 +25,10 @@ _NOTHING = 1e-300
 _OPTIMISM = 1e-6
 # What to do where prices do not prove a bound.
 _UNPROVED_BOUND = "give the variables bounds, or measure them in units nearer to each other"
+_ROUNDED_BOUND = (
+    "where the prices are, rounding hides what rows are, of their terms or of where their conditions switch; write "
+    "them without large numbers that cancel"
+)
 # What a status without values means.
 _WITHOUT_ANSWER = {
     "infeasible": "no values satisfy all rows, ordinary constraints and bounds together",
@@ -199,7 +203,8 @@ def _proof_lines(result: Any) -> list[str]:
         )
         lines.append(f"  proof      {kept} on the whole index{took}")
         if not answer.bound_proved:
-            lines.append(f"             the bound is not proved: {_UNPROVED_BOUND}")
+            hidden = answer.audit.rounding_of_rows > answer.audit.rounding / 2
+            lines.append(f"             the bound is not proved: {_ROUNDED_BOUND if hidden else _UNPROVED_BOUND}")
         if answer.optimism > _OPTIMISM:
             lines.append(f"             at the prices that is worth up to {answer.optimism:.2g} of the objective")
         return lines

@@ -4,6 +4,7 @@ Coefficients, limits and values of very different size, infima that are not atta
 such a model ends with may be that nothing is known; what is claimed must be true.
 """
 
+import decimal
 import io
 import time
 from fractions import Fraction
@@ -568,3 +569,152 @@ def test_rows_that_differ_by_some_roundings_are_not_infeasible():
     m.d = pyo.Constraint(expr=-m.y - (1 - 7 * 2.0**-53) * m.x >= 1e-6)
     m.e = row(m.u, rule=lambda m, u: m.x >= u)
     assert osilp.solve(m, progress=False).status != "infeasible"
+
+
+# -- terms that cancel, conditions that rounding decides -------------------------------------------------
+
+LARGE = np.exp(30.0)
+
+
+def logarithm(argument):
+    """The natural logarithm with fifty digits."""
+    with decimal.localcontext(prec=50):
+        return decimal.Decimal(argument).ln()
+
+
+CANCELLING = {
+    "shift": (lambda u: (u + 1e12) - 1e12, 0.3001, 0.3001),
+    "logarithm": (lambda u: 1e10 * (pyo.log(LARGE + u) - 30), 1.0, 1e10 * float(logarithm(LARGE + 1) - 30)),
+    "square": (lambda u: (u + 1e6) ** 2 - 1e12 - 2e6 * u, 0.3, 0.09),
+    "step at the end": (lambda u: pyo.Expr_if(3 * u >= 0.8999999999999999, (u + 1e12) - 1e12, 0), 0.3, 0.3),
+    "steps": (lambda u: pyo.Expr_if(u <= 0.1, (HELD + 1e12) - 1e12, 0), 0.3, 0.3001),
+}
+HELD = pyo.Param(initialize=0.3001, mutable=True)
+HELD.construct()
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_terms_that_cancel_are_not_certified(name):
+    """A row is what its formula says, and not what is left of it after its terms were rounded."""
+    formula, end, highest = CANCELLING[name]
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, end))
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= formula(u))
+    result = osilp.solve(m, progress=False)
+    proof = result.proof.loc["c"]
+    assert not proof["largest"] < highest - result.objective
+    assert not result.certified
+
+
+def test_scenarios_at_which_terms_cancel():
+    m = begin(x=FREE, y=(0, 1))
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(pyros.DiscreteScenarioSet([(0.3001,), (0.1,)]), rule=lambda m, q: m.x >= (q[0] + 1e12) - 1e12 + 0 * m.y)
+    result = osilp.solve(m, progress=False)
+    assert result.proof["largest"].iloc[0] >= 0.3001 - result.objective > 0
+    assert not result.certified
+
+
+def test_the_print_says_that_terms_cancel():
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=lambda m, u: m.x >= (0.3001 * u + 1e12) - 1e12)
+    text = str(osilp.solve(m, progress=False))
+    assert (
+        "  proof      none for 'c': rounding hides up to 0.00081 of its size, of its terms or of where its conditions "
+        "switch; write it without large numbers that cancel\n" in text
+    )
+    m.del_component(m.c)
+    m.c = row(m.u, rule=exclusive(2, 2.1, strictly=False))
+    text = str(osilp.solve(m, progress=False))
+    assert (
+        "             the bound is not proved: where the prices are, rounding hides what rows are, of their terms or of "
+        "where their conditions switch; write them without large numbers that cancel\n" in text
+    )
+
+
+@pytest.mark.parametrize("grid", [None, 20, 64])
+@pytest.mark.parametrize("kind", ["half open", "closed", "sloping"])
+def test_bookings_that_meet_are_certified(grid, kind):
+    """Where one ends and another begins, rounding decides which of them hold; both are what they are beside it."""
+    rng = np.random.default_rng(3)
+    start, length = rng.uniform(0, 0.9, 60), rng.uniform(0.01, 0.2, 60)
+    if grid:
+        start, length = np.round(start * grid) / grid, np.maximum(1, np.round(length * grid)) / grid
+    m = begin()
+    m.T = pyo.RangeSet(0, 59)
+    m.start = pyo.Param(m.T, mutable=True, initialize=dict(enumerate(start.tolist())))
+    m.length = pyo.Param(m.T, mutable=True, initialize=dict(enumerate(length.tolist())))
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.o = pyo.Objective(expr=sum((1 + t % 7) * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    def use(m, t, u):
+        end = m.start[t] + m.length[t]
+        if kind == "closed":
+            return pyo.Expr_if(pyo.inequality(m.start[t], u, end), 1, 0)
+        return pyo.Expr_if(pyo.land(m.start[t] <= u, u < end), 1 + u if kind == "sloping" else 1, 0)
+
+    m.c = row(m.u, rule=lambda m, u: sum(use(m, t, u) * m.x[t] for t in m.T) <= 4)
+    assert osilp.solve(m, progress=False).certified
+
+
+def exclusive(shift, border, strictly):
+    """One if u is at most some number, and one if it is larger: the first is computed with a shift."""
+    first = pyo.Expr_if
+    return lambda m, u: (
+        m.x
+        >= first(u + shift < border if strictly else u + shift <= border, 1, 0)
+        + pyo.Expr_if(u > border - shift - (3e-15 if strictly else 0), 1, 0)
+    )
+
+
+@pytest.mark.parametrize(("shift", "border"), [(100, 100.1), (2, 2.1), (1e6, 1e6 + 0.5 + 2.0**-31)])
+def test_conditions_that_both_hold_by_rounding_bound_nothing(shift, border):
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=exclusive(shift, border, strictly=False))
+    result = osilp.solve(m, progress=False)
+    assert not result.certified or result.bracket[0] <= 1 + 1e-6
+
+
+def test_conditions_of_which_none_holds_by_rounding_are_not_proved():
+    """Three hundred numbers are below the border and above the other one, and none of them is by rounding."""
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(m.u, rule=exclusive(100, 100.1, strictly=True))
+    at = 100.1 - 100 - 1e-15
+    assert Fraction(at) + 100 < Fraction(100.1)
+    assert at > 100.1 - 100 - 3e-15
+    result = osilp.solve(m, progress=False)
+    assert not result.certified or result.objective >= 2 - 1e-6
+
+
+@pytest.mark.parametrize(("shift", "border"), [(100, 100.1), (2, 2.1)])
+def test_a_region_to_which_points_belong_by_rounding_bounds_nothing(shift, border):
+    m = begin(x=FREE)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = row(
+        m.u,
+        rule=lambda m, u: m.x >= pyo.Expr_if(u > border - shift, 2, 1),
+        where=lambda m, u: u + shift <= border,
+    )
+    result = osilp.solve(m, progress=False)
+    assert not result.certified or result.bracket[0] <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("corner", [False, True])
+def test_a_price_on_the_border_of_a_region_is_certified(corner):
+    m = begin(x=FREE)
+    m.v = ContinuousSet(bounds=(0, 1))
+    m.o = pyo.Objective(expr=m.x)
+    inside = (
+        (lambda m, u, v: pyo.land(3 * u + 3 * v <= 2.1, 7 * u >= 2.1))
+        if corner
+        else (lambda m, u, v: u**2 + v**2 <= 0.5)
+    )
+    m.c = row(m.u, m.v, rule=lambda m, u, v: m.x >= u + 2 * v, where=inside)
+    result = osilp.solve(m, progress=False)
+    assert result.certified
+    assert result.objective == pytest.approx(1.1 if corner else np.sqrt(2.5), abs=1e-6)

@@ -405,3 +405,117 @@ def test_a_limit_that_only_the_trace_has_is_found_out():
     )
     with pytest.warns(errors.SamplingWarning, match="the trace limits the row on a side that the rule leaves open"):
         assert osilp.solve(m).objective == pytest.approx(-9.0)
+
+
+def test_the_end_of_an_index_is_not_overshot_where_a_rule_is_tried():
+    """-0.6 + (0.42 - -0.6) is above 0.42 by its rounding."""
+    m = pyo.ConcreteModel()
+    m.u, m.v = ContinuousSet(bounds=(-0.6, 0.42)), ContinuousSet(bounds=(0, 1))
+    m.p = osilp.Profile(over=m.u, points=[-0.6, 0.42], initialize=[1.0, 2.0])
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, m.v, rule=lambda m, u, v: m.x >= m.p(u) + v, where=lambda m, u, v: u + v >= 1.419)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(3.0)
+
+
+def restricted(where, low=0.0):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(low, 1))
+    m.x = pyo.Var()
+    m.p = pyo.Param(mutable=True)
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= u, where=where)
+    return m
+
+
+@pytest.mark.parametrize(
+    ("where", "low", "highest"),
+    [
+        (lambda m, u: pyo.log(u) >= -1, 0.0, 1.0),
+        (lambda m, u: pyo.log(u) <= -1, -1.0, np.exp(-1.0)),
+        (lambda m, u: pyo.sqrt(u - 0.5) <= 0.1, 0.0, 0.51),
+        (lambda m, u: u**0.5 <= 0.5, -1.0, 0.25),
+        (lambda m, u: 1 / u >= 2, 0.0, 0.5),
+        (lambda m, u: np.sqrt(u - 0.5) <= 0.1, 0.0, 0.51),
+        (lambda m, u: bool(pyo.sqrt(u - 0.5) <= 0.1) and u >= 0.2, 0.0, 0.51),
+    ],
+)
+def test_points_where_a_condition_is_not_defined_lie_outside(where, low, highest):
+    result = osilp.solve(restricted(where, low), progress=False)
+    assert result.objective == pytest.approx(highest, abs=1e-6)
+
+
+def fails_for_small_numbers(m, u):
+    return {True: u <= 0.7}[u >= 0.1]
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "sentence"),
+    [
+        (
+            lambda m, u: u <= m.p,
+            errors.DataError,
+            "SemiInfiniteConstraint 'c': where= holds 'p', which has no value; give it one before solving.",
+        ),
+        (
+            lambda m, u: u <= pyo.value(m.p),
+            errors.ModelError,
+            "SemiInfiniteConstraint 'c': where= raises ValueError at u = {} (Error evaluating Param value (p):); it must "
+            "say true or false at every point of the index.",
+        ),
+        (
+            lambda m: True,
+            errors.ModelError,
+            "SemiInfiniteConstraint 'c': where= must take 2 arguments, the model and the members of its index, as its rule "
+            "does (too many positional arguments); it is <lambda>(m).",
+        ),
+        (
+            lambda m, u, v: True,
+            errors.ModelError,
+            "SemiInfiniteConstraint 'c': where= must take 2 arguments, the model and the members of its index, as its rule "
+            "does (missing a required argument: 'v'); it is <lambda>(m, u, v).",
+        ),
+        (
+            fails_for_small_numbers,
+            errors.ModelError,
+            "SemiInfiniteConstraint 'c': where= raises KeyError at u = {} (False); it must say true or false at every "
+            "point of the index.",
+        ),
+        (
+            lambda m, u: "yes",
+            errors.ModelError,
+            "SemiInfiniteConstraint 'c': where= must return true or false for numbers (got str_).",
+        ),
+    ],
+    ids=["param", "param by value", "few arguments", "many arguments", "other error", "text"],
+)
+def test_conditions_that_cannot_be_asked_are_told_in_words(where, kind, sentence, caplog):
+    m = restricted(where)
+    with pytest.raises(kind) as error:
+        osilp.solve(m, progress=False)
+    told = str(error.value)
+    place = told.split(" at u = ")[-1].split(" ")[0] if " at u = " in told else ""
+    assert told == sentence.format(place)
+
+
+def test_the_message_of_an_empty_region_speaks_of_the_users_index():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2 / (1 + u), where=lambda m, u: u <= -1)
+    with pytest.raises(errors.DomainError) as error:
+        osilp.solve(m)
+    assert str(error.value) == (
+        "Index u in [0, inf) where declared: no point was found where the 'where' condition is true; a set without "
+        "interior needs other coordinates, an empty one no constraint."
+    )
+
+
+def test_a_region_far_out_on_an_index_without_end_is_found():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.x = pyo.Var()
+    m.o = pyo.Objective(expr=m.x)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2e12 / u, where=lambda m, u: u >= 1e12)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(2.0)

@@ -351,12 +351,13 @@ class Enclosure:
         """The function itself where a condition holds, another one where it fails."""
         yes, no = opening.known_sides(condition)
         zero = iv.exact(0.0)
-        value = iv.choose(yes, self.value, iv.choose(no, other.value, iv.hull(self.value, other.value)))
+        decided = bool((yes | no).all())
 
         def pick(a: Interval, b: Interval, unknown: Interval) -> Interval:
-            return iv.choose(yes, a, iv.choose(no, b, unknown))
+            return iv.choose(yes, a, b if decided else iv.choose(no, b, unknown))
 
-        jumps = [] if (yes | no).all() else range(opening.dimension)
+        value = pick(self.value, other.value, self.value if decided else iv.hull(self.value, other.value))
+        jumps = [] if decided else range(opening.dimension)
         axes = dict.fromkeys([*self.slopes, *other.slopes, *jumps])
         slopes = {axis: pick(self.slopes.get(axis, zero), other.slopes.get(axis, zero), iv.EVERYTHING) for axis in axes}
         # Where it is not known which of both it is, the base is the first, and the rest all that may be missing.
@@ -402,6 +403,8 @@ def _more(share: FloatArray, w: Interval) -> Interval:
 
 
 def coordinates(low: FloatArray, high: FloatArray) -> list[Enclosure]:
-    """The coordinates themselves over boxes with ends (d, n)."""
+    """The coordinates themselves over boxes with ends (d, n); exact numbers where both ends are the same array."""
     one = iv.exact(1.0)
+    if low is high:
+        return [Enclosure(iv.exact(low[axis : axis + 1]), {axis: one}) for axis in range(len(low))]
     return [Enclosure((low[axis : axis + 1], high[axis : axis + 1]), {axis: one}) for axis in range(len(low))]

@@ -27,6 +27,8 @@ _UNIT, _LEAST = 2.0**-52, 1e-307
 _FUNCTIONS = 16 * _UNIT
 # How far an argument may lie outside of the domain of a function by the rounding of its own ends.
 _OUTSIDE = 1e-12
+# Splits a number of 53 digits in two; what a product below the other one loses may be too small for any number.
+_SPLIT, _SMALL = 2.0**27 + 1, 1e-250
 
 _INFINITE = np.array(np.inf)
 EVERYTHING: Interval = (-_INFINITE, _INFINITE)
@@ -53,8 +55,39 @@ def moved(low: FloatArray, high: FloatArray, relative: float = _FUNCTIONS, least
     return low - (np.abs(low) * relative + least), high + (np.abs(high) * relative + least)
 
 
+def _sum_error(a: FloatArray, b: FloatArray, total: FloatArray) -> FloatArray:
+    """What the sum of two numbers lost by rounding, exactly (Knuth)."""
+    other = total - a
+    return (a - (total - other)) + (b - other)
+
+
+def _product_error(a: FloatArray, b: FloatArray, product: FloatArray) -> FloatArray:
+    """What the product of two numbers lost by rounding, exactly (Dekker); not a number where that overflows."""
+    (high, low), (other_high, other_low) = _halves(a), _halves(b)
+    return ((high * other_high - product) + high * other_low + low * other_high) + low * other_low
+
+
+def _halves(a: FloatArray) -> Interval:
+    """A number as the sum of two with half of its digits each (Veltkamp)."""
+    high = a * _SPLIT
+    high = high - (high - a)
+    return high, a - high
+
+
+def _of_exact(value: FloatArray, lost: FloatArray) -> Interval:
+    """The result of two exact numbers: exact itself where nothing was lost."""
+    nothing = lost == 0
+    if nothing.all():
+        return value, value
+    low, high = _rounded(value, value)
+    return np.where(nothing, value, low), np.where(nothing, value, high)
+
+
 def add(a: Interval, b: Interval) -> Interval:
     """Sum; one that is zero is so exactly."""
+    if is_exact(a) and is_exact(b):
+        total = a[0] + b[0]
+        return _of_exact(total, _sum_error(a[0], b[0], total))
     low, high = a[0] + b[0], a[1] + b[1]
     return low - np.abs(low) * _UNIT, high + np.abs(high) * _UNIT
 
@@ -67,6 +100,8 @@ def negative(a: Interval) -> Interval:
 
 def subtract(a: Interval, b: Interval) -> Interval:
     """Difference."""
+    if is_exact(a) and is_exact(b):
+        return add(a, negative(b))
     low, high = a[0] - b[1], a[1] - b[0]
     return low - np.abs(low) * _UNIT, high + np.abs(high) * _UNIT
 
@@ -79,7 +114,9 @@ def multiply(a: Interval, b: Interval) -> Interval:
         factor = b[0]
         if is_exact(a):
             product = a[0] * factor
-            return _rounded(product, product)
+            large = np.abs(product) > _SMALL
+            lost = np.where(large, _product_error(a[0], factor, product), (a[0] != 0) & (factor != 0))
+            return _of_exact(product, lost)
         if factor.size == 1:
             low, high = (a[0] * factor, a[1] * factor) if factor.item() >= 0 else (a[1] * factor, a[0] * factor)
             return _rounded(low, high)
@@ -132,7 +169,9 @@ def magnitude(a: Interval) -> FloatArray:
 
 
 def choose(test: BoolArray, a: Interval, b: Interval) -> Interval:
-    """One of two, box by box."""
+    """One of two, box by box; of exact numbers exact."""
+    if is_exact(a) and is_exact(b):
+        return exact(np.where(test, a[0], b[0]))
     return np.where(test, a[0], b[0]), np.where(test, a[1], b[1])
 
 

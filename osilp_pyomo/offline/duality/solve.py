@@ -30,6 +30,8 @@ from osilp_pyomo.offline.proof.certify import FamilyProof
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.solved import Point, Solved, integers_fixed
 
+# What a cone program may miss, relative, where its prices do not prove the bound, and be called solved.
+_SOLVED = 1e-8
 # Iterations of an exchange that is to tell which rows contradict each other.
 _CONFLICT_ROUNDS = 60
 # How near to a bound an interior point's value counts as there, and what ordinary rows may then be violated by.
@@ -56,10 +58,13 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     ended = solve_program(finite.program, options.time_limit, keep_tiny=options.keep_tiny, fix_integers=fix_integers)
     size = finite.program.lp.matrix.nnz * 12 + sum(rows.matrix.nnz * 12 for rows in finite.program.cones)
     if ended.x is None:
-        conflict = NO_CONFLICT
+        conflict, status = NO_CONFLICT, ended.status
         if ended.status == "infeasible":
             conflict = _conflict(problem, options.remaining_since(started))
-        return Solved(ended.status, ended.objective, ended.bound, memory=size, conflict=conflict, dropped=ended.dropped)
+            if finite.program.cones and not conflict.clauses:
+                # Planes and interior points stop short of a border by more than some models have room.
+                status = "undecided"
+        return Solved(status, ended.objective, ended.bound, memory=size, conflict=conflict, dropped=ended.dropped)
     return _answered(problem, finite, ended, size)
 
 
@@ -103,8 +108,11 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
         checked = _crossed_over(problem, x, looks, atoms)
     if checked is None:
         checked = audit(integers_fixed(bounded, x), x, looks, placed, core_duals)
+    status = ended.status
+    if not ended.safe and ended.missed > _SOLVED and not checked.proves_bound and status == "optimal":
+        status = "inaccurate"
     return Solved(
-        ended.status,
+        status,
         core.value(x),
         _bound(problem, ended, checked),
         Point(x, checked, prices, core_duals, reduced),

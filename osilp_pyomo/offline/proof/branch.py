@@ -25,6 +25,7 @@ from osilp_pyomo.index.enclosures.enclosure import FAILS, HOLDS, OPEN, Condition
 from osilp_pyomo.offline.proof.bounds import mean_value_bound, second_order_bound
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow, Expansion, expansion_of
 from osilp_pyomo.offline.proof.lipschitz import LipschitzRow
+from osilp_pyomo.offline.roundings import points_beside
 
 # Boxes along each axis to begin with, by dimension.
 _FIRST = {1: 32, 2: 8, 3: 4}
@@ -64,7 +65,7 @@ class Outcome:
     ``largest`` is above every value of the function, ``relative`` the same by its size; ``boxes`` were looked at;
     ``violated`` (k, d) are points above the tolerance, the highest first; ``open_low`` and ``open_high`` (d, n) are
     boxes that were not decided; ``unbounded`` says that in one of them, between neighbouring numbers, nothing bounds
-    the function.
+    the function; ``rounded`` that at some number the rounding of its terms hides whether it is above the tolerance.
     """
 
     largest: float = -np.inf
@@ -75,6 +76,7 @@ class Outcome:
     open_low: FloatArray | None = None
     open_high: FloatArray | None = None
     unbounded: bool = False
+    rounded: bool = False
 
     @property
     def proved(self) -> bool:
@@ -478,14 +480,38 @@ class BranchAndBound:
         return [first, second]
 
     def _note_points(self, points: _Boxes) -> None:
-        """Boxes that are single points: there the row's own functions say what it is."""
+        """Boxes that are single points: there the row's own functions say what it is, up to their rounding."""
         values = self.everywhere(points.low.T)
         # Where no bound is known, there may be a pole beside it.
         known = np.isfinite(points.bound) & ~np.isnan(values)
         scale = self._scale(points)
-        self._note(np.minimum(points.bound, values)[known], scale[known])
+        if known.any():
+            self._note_known(points.pick(known), values[known], scale[known])
         self._note_above(points.low.T, self.values(points.low.T), scale)
         self.poles += [points.pick(~known)] if not known.all() else []
+
+    def _note_known(self, points: _Boxes, values: FloatArray, scale: FloatArray) -> None:
+        """Points with a bound, which holds on both sides of a condition that rounding decides; with their values."""
+        at = points.low.T
+        self.outcome.work += self.row.work(points.count)
+        bound = np.fmin(points.bound, values + self.row.rounding(at))
+        outside = np.flatnonzero(np.isneginf(values))
+        if len(outside):
+            # What lies outside by the rounding of its condition does so for certain if what is right beside it does.
+            bound[outside] = np.where(self._fails_beside(at[outside]), -np.inf, points.bound[outside])
+        self._note(bound, scale)
+        self.outcome.rounded |= bool(np.any((bound > self.enough * scale) & (values <= self.enough * scale)))
+
+    def _fails_beside(self, points: FloatArray) -> BoolArray:
+        """Whether the row's condition fails at points, or right beside them; it does where there is none."""
+        result = np.zeros(len(points), dtype=bool)
+        for each in (points, *points_beside(points, self.low, self.high)):
+            at = np.ascontiguousarray(each.T)
+            inside = self.row.inside(at, at, Opening(len(self.low), 0))
+            if inside is None:
+                return ~result
+            result |= np.broadcast_to(inside.fails, (1, len(points)))[0]
+        return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.index.convex_sets import ScenarioBody
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
 from osilp_pyomo.lp.finite import violation_scale
 from osilp_pyomo.offline.audit import audit_points
-from osilp_pyomo.offline.prepare import CompactFamily, reach
+from osilp_pyomo.offline.prepare import reach
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget, Outcome
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
 from osilp_pyomo.offline.proof.lipschitz import LipschitzRow, refuse_wrong_constant
 from osilp_pyomo.offline.proof.tail import keeps_tail
+from osilp_pyomo.offline.roundings import rounding_at
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations
 
@@ -31,6 +33,10 @@ _MEASURED = 257
 TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
 TOO_FAR = "its numbers overflow far out on its index, which has no end, so that nothing is known there"
 BEYOND = "it holds up to {:.0e} on its index, which has no end, and beyond nothing is proved"
+ROUNDED = (
+    "rounding hides up to {:.2g} of its size, of its terms or of where its conditions switch; write it without large "
+    "numbers that cancel"
+)
 # How families are proved that a search separates for certain.
 _EXACT = {
     "closed form": "closed form",
@@ -117,12 +123,18 @@ def prove_families(
         if exact is not None:
             worst, relative = _worst_by_member(len(search.families), each)
             for member, number in enumerate(search.numbers.tolist()):
+                margin = search.margin + _rounding_of_scenarios(families[number], x)
                 # What is not a number stays none: it proves nothing.
-                excess = float(np.maximum(0.0, worst[member] + search.margin))
+                excess = float(np.maximum(0.0, worst[member] + margin))
                 size = float(np.maximum(0.0, relative[member]))
-                if search.margin:
-                    size += search.margin / _smallest_size(each, member)
-                proofs[number] = FamilyProof(families[number].name, exact, excess, size)
+                lost = margin / _smallest_size(each, member) if margin else 0.0
+                hidden = size <= ENOUGH < size + lost
+                size += lost
+                reason = ROUNDED.format(size) if hidden else ""
+                proofs[number] = FamilyProof(families[number].name, exact, excess, size, reason=reason)
+                if hidden and exact == "sweep" and options.wanted is not False:
+                    # Rounding decides on which side of a step its numbers are: boxes may tell what is possible there.
+                    proofs[number] = prove_by_enclosures(families[number], x, budget, options.aim)
             continue
         for member, number in enumerate(search.numbers.tolist()):
             if search.separation == _CONCAVE:
@@ -143,6 +155,16 @@ def prove_families(
 def _smallest_size(found: Violations, member: int) -> float:
     """Size of a family's row at the points that a search found."""
     return float(found.scale[found.members == member].min(initial=np.inf))
+
+
+def _rounding_of_scenarios(family: Family, x: FloatArray) -> float:
+    """What rounding may make of a row at scenarios, which are told one by one; zero where there are none."""
+    body = family.domain.body
+    if not isinstance(body, ScenarioBody):
+        return 0.0
+    every = np.ones(len(body.scenarios), dtype=bool)
+    sides = (rounding_at(family, body.scenarios, side, np.abs(x)).max(initial=0.0) for side in (every, ~every))
+    return float(max(sides))
 
 
 def _worst_by_member(count: int, found: Violations) -> tuple[FloatArray, FloatArray]:
@@ -185,7 +207,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     """Prove that x keeps a family's rows over their whole index, or find points where it does not."""
     started = time.monotonic()
     points = family.user_points(audit_points(family.domain, len(family.rows.columns), None))
-    family = _as_declared(family)
+    family = family.as_declared
     rows, domain = family.rows, family.domain
     sampled = not isinstance(rows, TracedRows)
     if sampled and (family.lipschitz is None or not domain.bounded):
@@ -228,6 +250,8 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     if worst.open_low is not None and worst.open_high is not None:
         open_at = (worst.open_low[:, 0] + worst.open_high[:, 0]) / 2
     reason = "" if open_at is None else POLE if worst.unbounded else TOO_FEW
+    if worst.rounded and not worst.relative <= ENOUGH:
+        reason = reason or ROUNDED.format(worst.relative)
     if not beyond:
         worst.largest = worst.relative = np.inf
         reason = reason or BEYOND.format(far)
@@ -251,11 +275,6 @@ def _sides(family: Family, points: FloatArray) -> list[float]:
         return [side for side, limit in ((1.0, family.rows.upper), (-1.0, family.rows.lower)) if limit is not None]
     lower, upper = family.rows.limits(points[:: max(1, len(points) // _MEASURED)])
     return [side for side, limit in ((1.0, upper), (-1.0, lower)) if np.isfinite(limit).any()]
-
-
-def _as_declared(family: Family) -> Family:
-    """The family over the user's own domain, where it is one over a box that stands for that."""
-    return family.declared if isinstance(family, CompactFamily) and family.declared is not None else family
 
 
 def _row_size(family: Family, x: FloatArray, points: FloatArray) -> float:

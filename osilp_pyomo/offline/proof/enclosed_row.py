@@ -18,6 +18,7 @@ from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, Key, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.enclosures.intervals import Interval
 from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.roundings import rounding_of_sum
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
 
 # Numbers in one interval end of a chunk: its temporaries stay in the cache.
@@ -91,7 +92,7 @@ class EnclosedRow:
             len(weights) * max(_NODES, 0 if group.formula is None else len(group.formula.shape))
             for group, weights in self.terms
         )
-        self.region = family.domain.region
+        self.domain, self.region = family.domain, family.domain.region
         self.numbering = _numbered(self.terms)
 
     @property
@@ -138,6 +139,10 @@ class EnclosedRow:
                     least = np.where(np.isfinite(least), least, 0.0)
                     total += np.abs(weights[part]) @ np.broadcast_to(least, (len(weights[part]), boxes))
         return total
+
+    def rounding(self, points: FloatArray) -> FloatArray:
+        """How far the excess may be at points (m, d) from what the row's own functions give."""
+        return rounding_of_sum(self.terms, points, self.domain, 2 + self.columns)
 
     def inside(self, low: FloatArray, high: FloatArray, opening: Opening) -> Condition | None:
         """What is known over boxes of the condition that the row is restricted to; None where there is none.

@@ -229,7 +229,7 @@ class ContinuumSearch(ScanSearch):
 
     def __init__(self, family: Family, number: int = 0) -> None:
         columns = len(family.rows.columns) if family.route == "traced" else _INTERVAL_BUDGET
-        super().__init__(family, scan_points(family.domain, columns), number)
+        super().__init__(family, scan_points(family.domain, columns, family.user_domain), number)
 
     @property
     def _candidates(self) -> int:
@@ -279,10 +279,11 @@ class ContinuumSearch(ScanSearch):
         return self._found(points[kept], values[kept], typical, x)
 
 
-def scan_points(domain: Domain, columns: int) -> FloatArray:
+def scan_points(domain: Domain, columns: int, declared: Domain | None = None) -> FloatArray:
     """Points of a scan: a tensor grid with the box's ends, Sobol points, and the domain's marks.
 
-    An interval is scanned more finely where there are few columns to evaluate.
+    An interval is scanned more finely where there are few columns to evaluate. Where there are no points, the message
+    speaks of the domain as ``declared``.
     """
     if domain.body is not None:
         return domain.body.filled(_FEWEST)
@@ -310,11 +311,15 @@ def scan_points(domain: Domain, columns: int) -> FloatArray:
         if len(points) < 16:
             # A small or thin set: look for it with many more points, which costs no coefficients.
             more = domain.lower + sobol_points(2**18, dimension, seed=0) * domain.width
+            if dimension == 1:
+                # An end may stand for infinity: then what lies far out is very near to it.
+                near = domain.width * 10.0 ** -np.linspace(3, 16, 512)[:, None]
+                more = np.concatenate([more, domain.lower + near, domain.upper - near])
             points = np.concatenate([points, more[domain.inside(more)][:4096]])
     if not len(points):
         raise DomainError(
-            f"Index {domain}: no point was found where the 'where' condition is true; a set without interior "
-            "needs other coordinates, an empty one no constraint."
+            f"Index {declared or domain}: no point was found where the 'where' condition is true; a set without "
+            "interior needs other coordinates, an empty one no constraint."
         )
     return points
 

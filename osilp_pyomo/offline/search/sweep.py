@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening, coordinates
 from osilp_pyomo.lp.finite import RowBlock, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, examples_at
+from osilp_pyomo.offline.roundings import USUAL, width_beside
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
 from osilp_pyomo.offline.search.scan import Search, Violations, local_maxima
 
@@ -38,7 +39,9 @@ FLAT = 1e-250
 class _Steps:
     """Steps of some terms: the term, the first number behind the step, and the values before and behind it.
 
-    ``start`` are the values of all terms at the lower end of the index.
+    ``start`` are the values of all terms at the lower end of the index, ``lost`` is what rounding may make of each term
+    anywhere, beyond the usual share of its value: between two steps, where it is the rest of larger terms, and at a
+    step, where the side that it is on is not decided right beside it.
     """
 
     term: IntArray
@@ -46,6 +49,11 @@ class _Steps:
     before: FloatArray
     behind: FloatArray
     start: FloatArray
+    lost: FloatArray
+
+    def absolute(self) -> _Steps:
+        """The steps of the absolute values."""
+        return replace(self, before=np.abs(self.before), behind=np.abs(self.behind), start=np.abs(self.start))
 
 
 class SweepSearch(Search):
@@ -63,10 +71,14 @@ class SweepSearch(Search):
         self._body = body
         # Places behind the sorted steps of each part.
         self._order, self._last = _sorted(body, self.places)
-        self._limit_margin = 0.0
+        self._limit_margin = max((float(part.lost.sum()) for part in (lower, upper) if part is not None), default=0.0)
         self.lower, self.upper = (
             np.full(len(self.places), none) if part is None else self._limits(part, at)
             for part, none, at in ((lower, -np.inf, 0), (upper, np.inf, 1))
+        )
+        self._limit_size = sum(
+            (_summed(part.absolute(), np.ones(len(part.start)), self.places) for part in (lower, upper) if part),
+            np.zeros(len(self.places)),
         )
         self.neighbours = np.stack([np.arange(len(self.places)) - 1, np.arange(len(self.places)) + 1], axis=1).clip(
             0, len(self.places) - 1
@@ -89,6 +101,9 @@ class SweepSearch(Search):
         excess = excess_of(activity, self.lower, self.upper)
         moved = np.abs(weights)[self._body.term] @ np.abs(self._body.behind - self._body.before)
         self.margin = self._limit_margin + (len(self._body.term) + len(weights)) * 2.0**-52 * float(moved + size[0])
+        self.margin += float(np.abs(weights)[weights != 0] @ self._body.lost[weights != 0])
+        if np.isfinite(excess.max()):
+            self.margin += float((excess + USUAL * (size + self._limit_size)).max() - excess.max())
         scale = violation_scale(activity, size, self.lower, self.upper)
         typical = float(np.median(scale))
         peaks = local_maxima(excess, self.neighbours)[:_PEAKS]
@@ -151,11 +166,12 @@ def sweep_for(family: Family, number: int) -> SweepSearch | None:
 
 def _steps_of(groups: Sequence[TermGroup], low: float, high: float) -> _Steps:
     """All steps of some groups between two numbers."""
-    terms, places, before, behind, start = [], [], [], [], [np.empty(0)]
+    terms, places, before, behind, start, lost = [], [], [], [], [np.empty(0)], [np.empty(0)]
     first = 0
     for group in groups:
         count = len(group.columns)
-        term, left, right = _jumps(group, low, high)
+        term, left, right, rounding = _jumps(group, low, high)
+        lost.append(rounding)
         one, other = (_values(group, term, at) for at in (left, right))
         real = one != other
         terms.append(first + term[real])
@@ -173,6 +189,7 @@ def _steps_of(groups: Sequence[TermGroup], low: float, high: float) -> _Steps:
         np.concatenate(numbers + before),
         np.concatenate(numbers + behind),
         np.concatenate(start),
+        np.concatenate(lost),
     )
 
 
@@ -186,39 +203,63 @@ def _add_up(
     return bool(np.all(np.abs(total - end) <= 1e-9 * (size + np.abs(end))))
 
 
-def _jumps(group: TermGroup, low: float, high: float) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Neighbouring numbers between which terms of a group may step: the term, and the numbers on both sides."""
+def _jumps(group: TermGroup, low: float, high: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Neighbouring numbers between which terms of a group may step: the term, and the numbers on both sides.
+
+    The last is what rounding may make of each term.
+    """
     count = len(group.columns)
     term, left, right = np.arange(count), np.full(count, low), np.full(count, high)
-    found: list[tuple[IntArray, FloatArray, FloatArray]] = []
+    found: list[tuple[IntArray, FloatArray, FloatArray, FloatArray]] = []
+    lost = np.zeros(count)
     looked = 0
     while len(term):
         looked += len(term)
         if looked > _MOST * count + 100_000:
             raise NoEnclosureError("its conditions switch too often")
-        open_now = np.concatenate(
-            [
-                _not_constant(group, term[k : k + _BLOCK], left[k : k + _BLOCK], right[k : k + _BLOCK])
-                for k in range(0, len(term), _BLOCK)
-            ]
-        )
-        term, left, right = term[open_now], left[open_now], right[open_now]
+        looks = [
+            _not_constant(group, term[k : k + _BLOCK], left[k : k + _BLOCK], right[k : k + _BLOCK])
+            for k in range(0, len(term), _BLOCK)
+        ]
+        open_now, range_now, usual = (np.concatenate(each) for each in zip(*looks, strict=True))
+        np.maximum.at(lost, term[~open_now & ~usual], range_now[~open_now & ~usual])
+        term, left, right, range_now = term[open_now], left[open_now], right[open_now], range_now[open_now]
         middle = left + (right - left) / 2
         done = (middle <= left) | (middle >= right)
-        found.append((term[done], left[done], right[done]))
+        found.append((term[done], left[done], right[done], range_now[done]))
         term, left, middle, right = term[~done], left[~done], middle[~done], right[~done]
         term = np.concatenate([term, term])
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-    term, left, right = (np.concatenate(each) for each in zip(*found, strict=True))
-    return term, left, right
+    term, left, right, jump = (np.concatenate(each) for each in zip(*found, strict=True))
+    wide = _in_wide_stretch(term, left, right, low, high)
+    np.maximum.at(lost, term[wide], jump[wide])
+    return term, left, right, lost
+
+
+def _in_wide_stretch(term: IntArray, left: FloatArray, right: FloatArray, low: float, high: float) -> BoolArray:
+    """Neighbours in a stretch on which a condition of a term is undecided for more than some roundings of the index."""
+    order = np.lexsort((left, term))
+    term, left, right = term[order], left[order], right[order]
+    begins = np.ones(len(term), dtype=bool)
+    begins[1:] = (term[1:] != term[:-1]) | (left[1:] != right[:-1])
+    stretch = np.cumsum(begins) - 1
+    first = left[begins]
+    last = np.full(len(first), -np.inf)
+    np.maximum.at(last, stretch, right)
+    allowed = width_beside(first[:, None], np.array([low]), np.array([high]))[:, 0]
+    result = np.empty(len(term), dtype=bool)
+    result[order] = (last - first > allowed)[stretch]
+    return result
 
 
 def _slots(group: TermGroup, term: IntArray) -> list[object]:
     return [slot[term][None, :] if isinstance(slot, np.ndarray) else slot for slot in group.slots]
 
 
-def _not_constant(group: TermGroup, term: IntArray, left: FloatArray, right: FloatArray) -> BoolArray:
-    """Where a term may have more than one value between two numbers."""
+def _not_constant(
+    group: TermGroup, term: IntArray, left: FloatArray, right: FloatArray
+) -> tuple[BoolArray, FloatArray, BoolArray]:
+    """Where a term may have more than one value between two numbers, how far apart they are, if that is usual."""
     assert group.formula is not None
     with np.errstate(all="ignore"):
         found = group.formula.enclose(_slots(group, term), coordinates(left[None], right[None]), Opening(1, 1))
@@ -226,7 +267,9 @@ def _not_constant(group: TermGroup, term: IntArray, left: FloatArray, right: Flo
     flat = np.ones((1, len(term)), dtype=bool)
     for low, high in found.slopes.values():
         flat &= (low >= -FLAT) & (high <= FLAT)
-    return ~flat[0]
+    low, high = (np.broadcast_to(end, (1, len(term)))[0] for end in found.value)
+    apart = np.nan_to_num(high - low, nan=np.inf)
+    return ~flat[0], apart, apart <= USUAL * np.minimum(np.abs(low), np.abs(high))
 
 
 def _values(group: TermGroup, term: IntArray, at: FloatArray) -> FloatArray:

@@ -83,6 +83,7 @@ from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.prices import AtomicPrice
 from osilp_pyomo.plugins import *
 from osilp_pyomo.scenario import *
+from osilp_pyomo.sets import *
 from osilp_pyomo.testing import *
 """
 

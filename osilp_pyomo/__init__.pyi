@@ -4,6 +4,7 @@ from . import dro as dro
 from . import errors as errors
 from . import plugins as plugins
 from . import scenario as scenario
+from . import sets as sets
 from . import testing as testing
 from ._version import __version__ as __version__
 from .api import compile_online as compile_online

@@ -9,11 +9,12 @@ import json
 import math
 import os
 import platform
+import re
 import secrets
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def write_at_once(target: Path, write: Callable[[Path], Any]) -> None:
     target is a link, the file that it leads to is replaced.
     """
     target = Path(os.path.realpath(target))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = _beside(target)
     try:
         write(temporary)
         with open(temporary, "rb") as file:
@@ -92,6 +93,20 @@ def write_at_once(target: Path, write: Callable[[Path], Any]) -> None:
         raise
     _keep_names(target.parent)
     _sweep(target)
+
+
+# What is written beside its place: a dot, the name of the place, the process and something random.
+_BESIDE = re.compile(r"\..+\.(\d+)\.[0-9a-f]+\.tmp")
+
+
+def _beside(target: Path) -> Path:
+    """A new name beside a file's place, by which :func:`is_beside` knows what was left there."""
+    return target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+
+
+def is_beside(path: Path) -> bool:
+    """Whether a file is one that this package writes beside its place, or left there when it was killed."""
+    return _BESIDE.fullmatch(path.name) is not None
 
 
 def _keep_names(folder: Path) -> None:
@@ -106,11 +121,21 @@ def _keep_names(folder: Path) -> None:
 
 def _sweep(target: Path) -> None:
     """Remove what processes left beside a file that were killed while they wrote it."""
-    for stale in target.parent.glob(f".{glob_escaped(target.name)}.*.tmp"):
-        owner = stale.name[len(target.name) + 2 :].split(".")[0]
-        if owner.isdigit() and int(owner) != os.getpid() and not is_running(int(owner)):
+    _remove_stale(target.parent.glob(f".{glob_escaped(target.name)}.*"))
+
+
+def sweep_folder(folder: Path) -> None:
+    """Remove what processes left in a folder that were killed while they wrote files of it."""
+    _remove_stale(folder.glob(".*"))
+
+
+def _remove_stale(found: Iterable[Path]) -> None:
+    for path in found:
+        match = _BESIDE.fullmatch(path.name)
+        owner = int(match[1]) if match else os.getpid()
+        if owner != os.getpid() and not is_running(owner):
             with contextlib.suppress(OSError):
-                stale.unlink()
+                path.unlink()
 
 
 def glob_escaped(name: str) -> str:
@@ -136,7 +161,7 @@ def refuse_unwritable(path: Any, what: str) -> None:
         if target.is_dir():
             raise IsADirectoryError(21, "it is a folder")
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        beside = _beside(target)
         beside.touch()
         beside.unlink()
     except OSError as error:
@@ -171,6 +196,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         _take(folder, path)
         try:
+            sweep_folder(folder)
             yield
         finally:
             path.unlink(missing_ok=True)
@@ -204,7 +230,7 @@ def _take(folder: Path, path: Path) -> None:
 
 def _put(path: Path, text: str) -> None:
     """A new file with a text, whole or not at all; an error where there is one."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    beside = _beside(path)
     try:
         with open(beside, "w") as file:
             file.write(text)
@@ -238,6 +264,9 @@ def _owner(path: Path) -> dict[str, Any]:
 
 def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a saved controller; nothing larger than the file is ever made of it."""
+    if not isinstance(path, str | os.PathLike):
+        # A number would be read as somebody's open file, and closed.
+        raise SavedStateError(f"load_controller: the path of a file is needed (got {path!r}).")
     try:
         with open(path, "rb") as file:
             header, arrays = _read(file)

@@ -6,6 +6,7 @@ options of ``osilp solve``; other functions check theirs by the same entries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -170,8 +171,21 @@ def documented_by(options: Iterable[Option]) -> Callable[[_Function], _Function]
     return document
 
 
+#: The largest whole number that can be asked for: what a float still counts.
+MOST = 2**53
+
+
 def whole_number(value: Any, name: str, least: int = 1) -> int:
     """A whole number that was asked for by name."""
     if not _is_whole(value, least):
-        raise OptionError(f"{name} must be a whole number >= {least} (got {value!r}).")
+        raise OptionError(f"{name} must be a whole number >= {least} (got {shown_number(value)}).")
+    if value > MOST:
+        raise OptionError(f"{name} must be at most {MOST}, which is as far as is counted (got {shown_number(value)}).")
     return int(value)
+
+
+def shown_number(value: Any) -> str:
+    """A value as messages show it: of a whole number that fills lines only how long it is."""
+    if isinstance(value, int) and abs(value) > 10**30:
+        return f"a whole number of about {value.bit_length() * math.log10(2):.0f} digits"
+    return repr(value)

@@ -73,15 +73,13 @@ def solve(
     check_options(SOLVE, locals(), "solve")
     started = time.monotonic()
     if solver == DUAL and method == "counterpart":
-        raise OptionError(
-            "solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'."
-        )
+        raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
     if grid is not None and method in ("auto", "exchange", "counterpart"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
-    traced = trace_model(model)
+    traced = trace_model(model, convex=True)
     with IterationReporter(method, tee, progress) as report:
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
         placed: Sequence[Any] = ()

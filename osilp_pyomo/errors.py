@@ -6,6 +6,7 @@
      +-- DeclarationError(ValueError)         a component was declared in a way that cannot be meant
      +-- UntransformedModelError(ValueError)  a solver or writer met a constraint that only we can read
      +-- NotLinearError(ValueError)           a row or objective is not linear in the variables
+     |    +-- NotConvexError                  it is not linear, and not proved to be convex either
      +-- ModelError(ValueError)               the model holds something that cannot be solved here
      +-- DataError(ValueError)                a coefficient has no value, or is not a finite number
      +-- DomainError(ValueError)              a point lies outside the set it must lie in
@@ -40,6 +41,7 @@ __all__ = [
     "MissingPackageError",
     "ModelError",
     "NoSolutionError",
+    "NotConvexError",
     "NotLinearError",
     "OptionError",
     "OsilpError",
@@ -119,10 +121,10 @@ class UntransformedModelError(OsilpError, ValueError):
 
 
 class NotLinearError(OsilpError, ValueError):
-    """A row or the objective is not linear in the variables.
+    """A row or the objective is not linear in the variables, where only linear ones can be used.
 
-    The text shows the term. What is concave or convex in the decision of a single arrival can be solved by
-    ``compile_online``; a product of a variable and data is linear once the data are Params.
+    The text shows the term. Transformations to finite rows, and rules that are called at points, need linear rows;
+    ``solve`` takes convex ones too and raises :class:`NotConvexError`.
 
     Examples
     --------
@@ -133,14 +135,37 @@ class NotLinearError(OsilpError, ValueError):
     >>> m.u = ContinuousSet(bounds=(0, 1))
     >>> m.x = pyo.Var(bounds=(0, 1))
     >>> m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
-    >>> m.y = pyo.Var()
-    >>> m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: u * m.x * m.y <= 1)
+    >>> m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: u * m.x**2 <= 1)
+    >>> pyo.TransformationFactory("osilp.discretize").apply_to(m)
+    Traceback (most recent call last):
+    ...
+    osilp_pyomo.errors.NotLinearError: SemiInfiniteConstraint 'row': it is not linear in the variables (found x**2);
+    only linear rows and objectives can be used here. Keep products and nonlinear functions of Vars out of it; convex
+    ones are solved by osilp.solve(model), and if they belong to arrivals by compile_online(model, stages=...).
+    """
+
+
+class NotConvexError(NotLinearError):
+    """A row or the objective is not linear in the variables, and not proved to be convex (concave) either.
+
+    The text shows the term, and two points between which it bends the wrong way where there are such. Where there are
+    none, the term is written in a way whose curvature is not known: use functions for which it is, or give the
+    variables bounds within which its Hessian can be enclosed.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.x = pyo.Var(bounds=(0, 1))
+    >>> m.cost = pyo.Objective(expr=pyo.sqrt(m.x))
     >>> osilp.solve(m)
     Traceback (most recent call last):
     ...
-    osilp_pyomo.errors.NotLinearError: SemiInfiniteConstraint 'row': it is not linear in the variables (found u*x*y);
-    offline only linear rows and objectives can be solved. Keep products and nonlinear functions of Vars out of it; if
-    they belong to arrivals use compile_online(model, stages=...).solve_offline().
+    osilp_pyomo.errors.NotConvexError: Objective 'cost': it is not convex in the variables (found sqrt(x)): between
+    (x = 0) and (x = 1) it bends the wrong way. Offline an objective is minimized where it is convex and maximized
+    where it is concave; give the variables bounds within which it is, or write it in another way; if such terms belong
+    to arrivals use compile_online(model, stages=...).solve_offline().
     """
 
 

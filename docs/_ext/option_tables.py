@@ -35,6 +35,7 @@ SECTIONS: dict[str, list[Any]] = {
     "Distributionally robust": [
         *AMBIGUITY_SETS, osilp.dro.worst_case_expectation, osilp.dro.worst_case_cvar, osilp.dro.worst_case_probability,
         osilp.scenario.scenarios_needed, osilp.scenario.violation_bound,
+        osilp.sets.from_data, osilp.sets.check,
     ],
 }  # fmt: skip
 CONFIGURED = {

@@ -19,7 +19,12 @@ from numpy.typing import ArrayLike
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.convex_sets import Body, ScenarioBody
+from osilp_pyomo.index.probability_sets import ProbabilityBody
+from osilp_pyomo.model.arrays.dot import dot
 from osilp_pyomo.model.arrays.expressions import Vector
+from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.sets import OneSet
 from osilp_pyomo.offline.results import Result
 
 Loss = Callable[[Any, Any], Sequence[Any]]
@@ -225,6 +230,16 @@ class Reweighting(Ambiguity):
         Half the sum of ``|p_i - weights_i|`` may be at most this.
     lower, upper : numbers or arrays, optional
         Bounds on each probability.
+    kullback_leibler : float, optional
+        ``sum p_i log(p_i / weights_i)`` may be at most this: an exponential cone a scenario.
+    chi_square : float, optional
+        ``sum (p_i - weights_i)^2 / weights_i`` may be at most this: one second-order cone.
+
+    Notes
+    -----
+    With a divergence the worst expectation is the largest ``sum_i p_i s_i`` over the probabilities p that are allowed,
+    with ``s_i >= loss(xi_i)``: one row over a convex set (Ben-Tal, den Hertog, De Waegenaere, Melenberg and Rennen,
+    2013).
 
     Examples
     --------
@@ -240,6 +255,8 @@ class Reweighting(Ambiguity):
         total_variation: float | None = None,
         lower: ArrayLike = 0.0,
         upper: ArrayLike = 1.0,
+        kullback_leibler: float | None = None,
+        chi_square: float | None = None,
     ) -> None:
         points = np.array(scenarios, dtype=float)
         self._vector = points.ndim == 2
@@ -251,8 +268,10 @@ class Reweighting(Ambiguity):
             )
         self.weights = probabilities(weights, count, "Reweighting")
         self.radius = total_variation
-        if total_variation is not None:
-            refuse_negative("total variation", total_variation)
+        self._divergences = {"kullback_leibler": kullback_leibler, "chi_square": chi_square}
+        for what, limit in (("total_variation", total_variation), *self._divergences.items()):
+            if limit is not None:
+                refuse_negative(what.replace("_", " "), limit)
         self.lower = np.maximum(np.broadcast_to(np.asarray(lower, dtype=float), count), 0.0)
         self.upper = np.minimum(np.broadcast_to(np.asarray(upper, dtype=float), count), 1.0)
         if np.any(self.lower > self.upper) or self.lower.sum() > 1 + 1e-12 or self.upper.sum() < 1 - 1e-12:
@@ -292,8 +311,10 @@ class Reweighting(Ambiguity):
         return self.write(block, lambda m, xi: [known[tuple(xi) if self._vector else (xi,)]], 1)
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
-        """The dual of the linear program over the probabilities: finitely many ordinary rows."""
+        """The dual of the linear program over the probabilities: finitely many ordinary rows, or one over a set."""
         count = len(self.scenarios)
+        if any(limit is not None for limit in self._divergences.values()):
+            return self._write_divergence(block, loss, pieces)
         block.level = pyo.Var()
         block.above = pyo.Var(range(count), bounds=(0, None))
         block.below = pyo.Var(range(count), bounds=(0, None))
@@ -319,6 +340,23 @@ class Reweighting(Ambiguity):
 
         block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
         return value
+
+    def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
+        """Levels above the pieces of each scenario, and a row over all probabilities."""
+        count = len(self.scenarios)
+        block.level, block.value = pyo.Var(range(count)), pyo.Var()
+        block.rows = pyo.Constraint(
+            range(count),
+            range(pieces),
+            rule=lambda b, i, piece: b.level[i] >= loss(b.parent_block(), self._scenario(i))[piece],
+        )
+        near: Body = ScenarioBody(self.weights[None])
+        if 0.0 not in (self.radius, *self._divergences.values()):
+            near = ProbabilityBody(
+                self.weights, self.lower, self.upper, total_variation=self.radius, **self._divergences
+            )
+        block.worst = SemiInfiniteConstraint(OneSet(near), rule=lambda b, p: b.value >= dot(np.array(p), b.level))
+        return block.value
 
 
 def probabilities(weights: ArrayLike | None, count: int, what: str) -> FloatArray:

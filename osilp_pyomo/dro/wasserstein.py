@@ -14,24 +14,19 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 from numpy.typing import ArrayLike
-from pyomo.contrib.pyros.uncertainty_sets import (
-    AxisAlignedEllipsoidalSet,
-    BoxSet,
-    CardinalitySet,
-    CartesianProductSet,
-    IntersectionSet,
-    PolyhedralSet,
-)
+from pyomo.contrib.pyros.uncertainty_sets import AxisAlignedEllipsoidalSet, BoxSet, CardinalitySet
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
+from osilp_pyomo.index.transport_sets import TransportBody
 from osilp_pyomo.model.affine import is_affine
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.arrays.trees import IndexPlaceholder
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
-from osilp_pyomo.model.sets import body_of, is_uncertainty_set
+from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
 from osilp_pyomo.offline.results import Result
 
 
@@ -111,13 +106,20 @@ class Wasserstein(Ambiguity):
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
         value = self._levels(block)
-        block.way = self._way(block, loss)
-        if block.way == "ends":
+        block.way = "samples" if self.radius == 0 else self._way(block, loss)
+        if block.way == "samples":
+            # Nothing is moved.
+            block.rows = pyo.Constraint(
+                range(len(self.samples)),
+                range(pieces),
+                rule=lambda b, i, piece: b.level[i] >= loss(b.parent_block(), self._vector(self.samples[i]))[piece],
+            )
+        elif block.way == "ends":
             self._write_ends(block, loss, pieces)
         elif block.way == "whole space":
             self._write_whole_space(block, loss, pieces)
-        elif block.way == "planes":
-            self._write_planes(block, loss, pieces)
+        elif block.way == "transport":
+            self._write_transport(block, loss, pieces)
         else:
             region = Region(self.support, "xi")
             rule = self._rule(loss)
@@ -176,8 +178,7 @@ class Wasserstein(Ambiguity):
             return "ends"
         if not sets and all(low is None and high is None for low, high in bounds):
             return "whole space"
-        bounded = all(is_uncertainty_set(each) or None not in each.bounds() for each in self.support.sets)
-        return "planes" if bounded and self.norm != 2 else "everywhere"
+        return "transport"
 
     def _write_ends(self, block: Any, loss: Loss, pieces: int) -> None:
         """An interval: probability stays, or moves to an end; to an end that is infinite only at a limited slope."""
@@ -220,21 +221,20 @@ class Wasserstein(Ambiguity):
         block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), rule=rows)
         block.slope = SemiInfiniteConstraint(range(pieces), unit_ball(self.norm, dimension), rule=slope)
 
-    def _write_planes(self, block: Any, loss: Loss, pieces: int) -> None:
-        """A bounded support: rows affine in the vector and in bounds on how far each sample is moved."""
-        dimension = self.samples.shape[1]
-        parts = [each if is_uncertainty_set(each) else BoxSet([each.bounds()]) for each in self.support.sets]
-        where = parts[0] if len(parts) == 1 else CartesianProductSet(parts)
-        block.rows = pyo.Block(range(len(self.samples)))
-        for number, sample in enumerate(self.samples):
-            moved = moved_from(sample, where, self.norm)
+    def _write_transport(self, block: Any, loss: Loss, pieces: int) -> None:
+        """Any other convex support: rows affine in the vector and in a bound on how far each sample is moved."""
+        known: dict[tuple[int, ...], list[Any]] = {}
 
-            def rows(b: Any, piece: int, both: Any, number: int = number) -> Any:
-                owner = b.parent_block()
-                worst = loss(owner.parent_block(), Vector(both[:dimension]))[piece]
-                return owner.level[number] + sum(both[dimension:]) * owner.price >= worst
+        def rows(b: Any, sample: int, piece: int, both: Any) -> Any:
+            # All samples have the same pieces of the same vector.
+            key = tuple(map(id, both))
+            if key not in known:
+                known.clear()
+                known[key] = [both, loss(b.parent_block(), Vector(both[:-1]))]
+            return b.level[sample] + both[-1] * b.price >= known[key][1][piece]
 
-            block.rows[number].rows = SemiInfiniteConstraint(range(pieces), moved, rule=rows)
+        sets = TransportSets(self.samples, self.support, self.norm)
+        block.rows = SemiInfiniteConstraint(range(len(self.samples)), range(pieces), sets, rule=rows)
 
     # -- the worst distribution ----------------------------------------------------------------------------
 
@@ -244,8 +244,8 @@ class Wasserstein(Ambiguity):
             return self._event_atoms(result, block, names)
         if block.way == "everywhere":
             return price_atoms(result, block, ["sample", "piece"])
-        if block.way == "planes":
-            return self._plane_atoms(result, block, names)
+        if block.way == "transport":
+            return self._transport_atoms(result, block, names)
         rows = []
         for index, row in block.rows.items():
             sample, piece = index[:2]
@@ -272,13 +272,12 @@ class Wasserstein(Ambiguity):
                 frame.loc[mine, names] += way / mass
         return frame
 
-    def _plane_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
+    def _transport_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
         frames = []
-        for sample, part in block.rows.items():
-            for piece, family in part.rows.items():
-                price = result.prices[family]
-                frame = pd.DataFrame(price.points[:, : len(names)], columns=names)
-                frames.append(frame.assign(sample=sample, piece=piece, probability=np.abs(price.masses)))
+        for (sample, piece), family in block.rows.items():
+            price = result.prices[family]
+            frame = pd.DataFrame(price.points[:, : len(names)], columns=names)
+            frames.append(frame.assign(sample=sample, piece=piece, probability=np.abs(price.masses)))
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
     def _event_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
@@ -304,30 +303,53 @@ def unit_ball(norm: Any, dimension: int) -> Any:
     return BoxSet([(-1.0, 1.0)] * dimension)
 
 
-def moved_from(sample: FloatArray, where: Any, norm: Any) -> Any:
-    """Vectors of a set with bounds on how far their entries are from a sample's; one bound for all in the norm inf.
+class TransportSets(SetOfEachFamily):
+    """For each sample the vectors of a support with at least their distance from it."""
 
-    What matters is their sum, which is at least the distance.
-    """
-    dimension = len(sample)
-    bounds = 1 if norm == "inf" else dimension
-    far = 1.0 + 2.0 * max(1.0, float(np.abs(sample).max()), *(abs(end) for pair in _box_of(where) for end in pair))
-    eye, mark = np.eye(dimension), np.ones((dimension, 1)) if norm == "inf" else np.eye(dimension)
-    rows = np.concatenate([np.column_stack([eye, -mark]), np.column_stack([-eye, -mark])])
-    slope = np.concatenate([rows, np.column_stack([np.zeros((bounds, dimension)), np.eye(bounds)])])
-    limits = np.concatenate([sample, -sample, np.full(bounds, far)])
-    return IntersectionSet(
-        place=CartesianProductSet([where, BoxSet([(0.0, far)] * bounds)]), distance=_bounded(slope, limits, far)
-    )
+    def __init__(self, samples: FloatArray, support: Support, norm: Any) -> None:
+        self._samples, self._norm = samples, norm
+        ends: list[tuple[float, float]] = []
+        parts: list[Body | None] = []
+        for each in support.sets:
+            if is_uncertainty_set(each):
+                body = body_of(each, "support")
+                parts.append(body)
+                ends += list(zip(body.lower.tolist(), body.upper.tolist(), strict=True))
+            else:
+                low, high = (end if end is not None else sign * np.inf
+                             for end, sign in zip(each.bounds(), (-1, 1), strict=True))  # fmt: skip
+                parts.append(None)
+                ends.append((low, high))
+        self._lower, self._upper = np.array(ends, dtype=float).T
+        self._support = self._joined(parts)
+        self._bodies: dict[int, TransportBody] = {}
 
+    def _joined(self, parts: list[Body | None]) -> Body | None:
+        """The support as one convex set; None where it is a box, bounded or not."""
+        if all(part is None for part in parts):
+            return None
+        boxes, start = [], 0
+        for part in parts:
+            size = 1 if part is None else part.dimension
+            at = slice(start, start + size)
+            boxes.append(part or BoxBody(self._lower[at], self._upper[at]))
+            start += size
+        return boxes[0] if len(boxes) == 1 else ProductBody(tuple(boxes))
 
-def _bounded(rows: FloatArray, limits: FloatArray, far: float) -> PolyhedralSet:
-    """Rows as a bounded set."""
-    dimension = rows.shape[1]
-    box = np.concatenate([np.eye(dimension), -np.eye(dimension)])
-    return PolyhedralSet(np.concatenate([rows, box]), np.concatenate([limits, np.full(2 * dimension, far)]))
+    @property
+    def type(self) -> str:
+        """How PyROS calls it."""
+        return "transport"
 
+    @property
+    def dim(self) -> int:
+        """Entries of a vector, and one for the distance."""
+        return self._samples.shape[1] + 1
 
-def _box_of(where: Any) -> list[tuple[float, float]]:
-    body = body_of(where, "support")
-    return list(zip(body.lower.tolist(), body.upper.tolist(), strict=True))
+    def body_for(self, index: Any) -> Body:
+        """The set of a sample, the first entry of a family's index."""
+        number = 0 if index is None else index[0]
+        if number not in self._bodies:
+            sample = self._samples[number]
+            self._bodies[number] = TransportBody(sample, self._lower, self._upper, self._norm, self._support)
+        return self._bodies[number]

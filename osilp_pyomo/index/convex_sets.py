@@ -25,7 +25,11 @@ from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
-_DRAWN = {"linear program": 256, "convex program": 16}
+_DRAWN = {"linear program": 256, "convex program": 8}
+# How far members that count as nearby are from each other, where a set is curved between them, and where it is not.
+_NEARBY_ON_BALL, _NEARBY = 1e-6, 1e-8
+# Members of which some are others that a point can be moved towards.
+_OTHERS = 128
 # What a member of a set may miss of its rows, relative to their size.
 MEMBERSHIP = 1e-8
 
@@ -100,6 +104,10 @@ class Body(ABC):
         mixed = np.einsum("mk,mkd->md", weights, extreme[chosen])
         return np.concatenate([self.centre[None], extreme, mixed])
 
+    def nearby(self, point: FloatArray) -> FloatArray:
+        """Members a little to all sides of one, as far as there are: here towards other members."""
+        return point + _NEARBY * (self.cloud(_OTHERS, seed=1)[: 2 * self.dimension + 2] - point)
+
     def filled(self, count: int) -> FloatArray:
         """Points for a scan: a cloud, and in few dimensions the Sobol points around the set that lie in it."""
         cloud = self.cloud(count)
@@ -140,6 +148,10 @@ class BoxBody(Body):
     def contains(self, points: FloatArray) -> BoolArray:
         excess = np.maximum(points - self.upper, self.lower - points)
         return np.all(_fits(excess, np.maximum(np.abs(self.lower), np.abs(self.upper))), axis=1)
+
+    def nearby(self, point: FloatArray) -> FloatArray:
+        moves = np.diag(_NEARBY_ON_BALL * (self.upper - self.lower))
+        return np.clip(point + np.concatenate([moves, -moves]), self.lower, self.upper)
 
     def lift(self) -> Lift:
         return Lift.plain(self.dimension, lower=self.lower, upper=self.upper)
@@ -273,6 +285,7 @@ class BudgetBody(Body):
             rows=self.membership.astype(float),
             row_upper=self.budget,
             offset=self.origin.astype(float),
+            known_largest=self.upper - self.lower,
         )
 
     def __str__(self) -> str:
@@ -384,6 +397,14 @@ class EllipsoidBody(Body):
         z = moved @ self._inverse.T
         on_plane = _fits(np.abs(z @ self.axes.T - moved).max(axis=1), np.abs(points).max(axis=1))
         return on_plane & _fits(np.linalg.norm(z, axis=1) - 1.0, 1.0)
+
+    def nearby(self, point: FloatArray) -> FloatArray:
+        z = self._inverse @ (point - self.middle)
+        moves = _NEARBY_ON_BALL * np.eye(len(z))
+        moved = np.concatenate([z + moves, z - moves])
+        # Back onto the ball where a move has left it.
+        moved /= np.maximum(1.0, np.linalg.norm(moved, axis=1, keepdims=True))
+        return self.middle + moved @ self.axes.T
 
     def lift(self) -> Lift:
         count = self.axes.shape[1]

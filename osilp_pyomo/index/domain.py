@@ -14,6 +14,9 @@ from osilp_pyomo.errors import DomainError
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.enclosures.regions import Region
 
+# Dimensions of a set in which boxes are looked at; in more they are too many for any proof.
+_MOST_ENCLOSED = 12
+
 Predicate = Callable[[FloatArray], BoolArray]
 
 
@@ -68,7 +71,8 @@ class Domain:
             )
         if self.body is not None:
             object.__setattr__(self, "inside", self.body.contains)
-            object.__setattr__(self, "region", self.body.region())
+            if self.dimension <= _MOST_ENCLOSED:
+                object.__setattr__(self, "region", self.body.region())
             return
         for name, low, high in zip(self.names, lower, upper, strict=True):
             if not low < high:
@@ -107,9 +111,9 @@ class Domain:
 
     @property
     def width(self) -> FloatArray:
-        """Length of each side; 1 for a side on which nothing is uncertain."""
+        """Length of each side; of a set of vectors 1 for a side on which nothing is uncertain, or without an end."""
         width = self.upper - self.lower
-        return width if self.body is None else np.where(width > 0, width, 1.0)
+        return width if self.body is None else np.where((width > 0) & np.isfinite(width), width, 1.0)
 
     @property
     def volume(self) -> float:
@@ -119,7 +123,7 @@ class Domain:
     @property
     def bounded(self) -> bool:
         """Whether every side is finite."""
-        return bool(np.all(np.isfinite(self.width)))
+        return bool(np.all(np.isfinite(self.lower) & np.isfinite(self.upper)))
 
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which of the points (m, d) belong to the domain."""

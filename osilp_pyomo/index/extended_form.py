@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.lp.conic import ConeProgram, ConeRows
-from osilp_pyomo.lp.finite import FiniteLP
+
+if TYPE_CHECKING:
+    # Clarabel and scipy are loaded when a set needs them, not when the package is imported.
+    from osilp_pyomo.lp.conic import ConeProgram, ConeRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,8 @@ class Ball:
 
     def cone(self) -> ConeRows:
         """The ball as a second-order cone."""
+        from osilp_pyomo.lp.conic import ConeRows
+
         size = 1 + len(self.matrix)
         rows = np.concatenate([np.zeros((1, self.matrix.shape[1])), self.matrix])
         return ConeRows.second_order(rows, np.concatenate([[1.0], -self.centre]), size)
@@ -111,14 +116,20 @@ class Lift:
         """The cone program that maximizes a linear function of the coordinates."""
         from scipy import sparse
 
+        from osilp_pyomo.lp.conic import ConeProgram
+        from osilp_pyomo.lp.finite import FiniteLP
+
+        # Rows in units of their own: a set may be measured in any.
+        heights = np.abs(self.rows).max(axis=1, initial=0.0)
+        heights = np.where(heights > 0, heights, 1.0)
         linear = FiniteLP(
             maximize=True,
             cost=cost,
             column_lower=self.lower,
             column_upper=self.upper,
-            matrix=sparse.csr_array(self.rows),
-            row_lower=self.row_lower,
-            row_upper=self.row_upper,
+            matrix=sparse.csr_array(self.rows / heights[:, None]),
+            row_lower=self.row_lower / heights,
+            row_upper=self.row_upper / heights,
         )
         return ConeProgram(linear, self.cones)
 

@@ -10,6 +10,8 @@ tells.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +28,16 @@ SECOND_ORDER, EXPONENTIAL, SEMIDEFINITE = "second-order", "exponential", "semide
 _TOLERANCE = 1e-12
 # What "infeasible" and "unbounded" are told by; a proof is asked for elsewhere.
 _INFEASIBLE = 1e-9
+
+# Statuses after which another way is tried, and what is as good as solved.
+_DOUBTFUL, _GOOD = ("AlmostSolved", "InsufficientProgress", "NumericalError"), 1e-10
+# Ways that are tried one after the other: each has solved semidefinite programs that the others have not.
+_ATTEMPTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"dynamic_regularization_enable": False},
+    {"max_step_fraction": 0.95},
+    {"equilibrate_enable": False, "max_step_fraction": 0.9},
+)
 
 _STATUS = {
     "Solved": "optimal",
@@ -99,6 +111,16 @@ def missed_by(kind: str, entries: FloatArray) -> FloatArray:
     return np.array([-float(np.linalg.eigvalsh(symmetric(each))[0]) for each in entries])
 
 
+def middle_of(kind: str, size: int) -> FloatArray:
+    """A direction into the middle of a cone."""
+    if kind == SECOND_ORDER:
+        return np.eye(size)[0]
+    if kind == EXPONENTIAL:
+        return np.array([-1.0, 1.0, 1.0])
+    rows, columns, _ = triangle(round((np.sqrt(8 * size + 1) - 1) / 2))
+    return (rows == columns).astype(float)
+
+
 def triangle(size: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, columns and factors of a symmetric matrix's entries as a semidefinite cone has them."""
     columns, rows = np.tril_indices(size)
@@ -130,7 +152,8 @@ class ConeSolution:
     Row duals and reduced costs are d objective / d right-hand side and d objective / d bound, for minimization and
     maximization alike. ``cone_duals`` are elements of the dual cones, an array (cones, size) for each of the program's:
     for a minimum ``cost + quadratic x = matrix' row_duals + reduced_costs + sum cone.matrix' cone_dual``, for a maximum
-    that of ``-cost``. ``bound`` is the dual objective as Clarabel has it, which proves nothing.
+    that of ``-cost``. ``bound`` is the dual objective as Clarabel has it, which proves nothing; ``missed`` is the
+    largest of its residuals and its gap, relative.
     """
 
     status: str
@@ -140,10 +163,16 @@ class ConeSolution:
     row_duals: FloatArray | None = None
     reduced_costs: FloatArray | None = None
     cone_duals: tuple[FloatArray, ...] = ()
+    missed: float = 0.0
 
 
-def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE) -> ConeSolution:
+def solve_cones(
+    program: ConeProgram, time_limit: float | None = None, tolerance: float = _TOLERANCE, any_point: bool = False
+) -> ConeSolution:
     """Solve a cone program.
+
+    With ``any_point`` the last point is given also where numerical trouble kept it from being called solved, for those
+    who judge it themselves.
 
     Examples
     --------
@@ -160,28 +189,56 @@ def solve_cones(program: ConeProgram, time_limit: float | None = None, tolerance
     lp = program.lp
     sign = -1.0 if lp.maximize else 1.0
     stacked = _Stack.of(program)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    # One thread: what a machine has must not change the last digits of an answer.
-    settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    settings.tol_infeas_abs = settings.tol_infeas_rel = _INFEASIBLE
-    if time_limit is not None:
-        settings.time_limit = max(1e-3, time_limit)
     square = sparse.csc_array((lp.columns, lp.columns))
     if program.quadratic is not None:
         square = sparse.csc_array(sparse.triu(sign * program.quadratic))
-    found: Any = clarabel.DefaultSolver(
-        _matrix(square), sign * lp.cost, _matrix(stacked.matrix), stacked.right, stacked.cones, settings
-    ).solve()
+    given = (_matrix(square), sign * lp.cost, _matrix(stacked.matrix), stacked.right, stacked.cones)
+    # A step of a Newton method need not be exact: the next one mends what this one leaves.
+    attempts = _ATTEMPTS if program.quadratic is None else _ATTEMPTS[:1]
+    found = _best_of(given, tolerance, time_limit, attempts)
     status = _STATUS.get(str(found.status), "undecided")
-    if status != "optimal":
-        return ConeSolution(status, np.nan, np.nan)
     x, z = np.array(found.x), np.array(found.z)
+    stopped = any_point and status in ("undecided", "iteration_limit") and np.all(np.isfinite([*x, *z]))
+    if status != "optimal" and not stopped:
+        return ConeSolution(status, np.nan, np.nan)
     row_duals, reduced, cone_duals = stacked.duals(z)
     objective = lp.value(x) + (0.0 if program.quadratic is None else 0.5 * float(x @ (program.quadratic @ x)))
     bound = sign * float(found.obj_val_dual) + lp.offset
-    return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals)
+    return ConeSolution(status, objective, bound, x, sign * row_duals, sign * reduced, cone_duals, _missed(found))
+
+
+def _best_of(
+    given: tuple[Any, ...], tolerance: float, time_limit: float | None, attempts: Sequence[dict[str, Any]]
+) -> Any:
+    """Clarabel's answer; where it is far from what was asked for, the best of a few other ways to it."""
+    started, best, smallest = time.monotonic(), None, np.inf
+    for other in attempts:
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        # One thread: what a machine has must not change the last digits of an answer.
+        settings.max_threads = 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        settings.tol_infeas_abs = settings.tol_infeas_rel = _INFEASIBLE
+        for name, value in other.items():
+            setattr(settings, name, value)
+        if time_limit is not None:
+            left = time_limit - (time.monotonic() - started)
+            if best is not None and left <= 0:
+                break
+            settings.time_limit = max(1e-3, left)
+        found: Any = clarabel.DefaultSolver(*given, settings).solve()
+        missed = _missed(found)
+        if best is None or missed < smallest:
+            best, smallest = found, missed
+        if str(found.status) not in _DOUBTFUL or missed <= _GOOD:
+            break
+    return best
+
+
+def _missed(found: Any) -> float:
+    """The largest of the residuals and the gap of Clarabel's answer."""
+    gap = abs(found.obj_val - found.obj_val_dual) / (1 + abs(found.obj_val))
+    return float(max(gap, found.r_prim, found.r_dual))
 
 
 def _matrix(given: Any) -> Any:

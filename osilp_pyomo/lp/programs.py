@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.lp.conic import SECOND_ORDER, ConeProgram, ConeSolution, solve_cones
+from osilp_pyomo.lp.conic import ConeProgram, ConeRows, ConeSolution, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import scaling_for
@@ -26,8 +26,8 @@ from osilp_pyomo.lp.scaling import scaling_for
 _ROUNDS = 200
 # Bound and value that differ by less than this share of 1 + |value| are the same.
 _CLOSED = 1e-7
-# Slopes at which the planes of a small cone begin: 1, 1/4, 1/16 and so on, of both signs, and 0.
-_SLOPES = 4
+# Planes that are added together: their coefficients are full arrays.
+_TOGETHER = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Ended:
     """How a program ended; arrays are None where there is no answer, duals also where there are integers.
 
     ``cone_duals`` are as in :class:`~osilp_pyomo.lp.conic.ConeSolution`. ``safe`` says that ``bound`` is one by itself:
-    that of a linear or an integer program, as HiGHS gives it.
+    that of a linear or an integer program, as HiGHS gives it; ``missed`` is how far a cone program is from solved.
     """
 
     status: str
@@ -48,6 +48,7 @@ class Ended:
     dropped: bool = False
     bound_is_loose: bool = False
     safe: bool = True
+    missed: float = 0.0
 
 
 def solve_program(
@@ -72,6 +73,7 @@ def _ended(found: ConeSolution) -> Ended:
         found.reduced_costs,
         found.cone_duals,
         safe=False,
+        missed=found.missed,
     )
 
 
@@ -107,10 +109,11 @@ class _OuterApproximation:
         self.program = program
         self._until = np.inf if time_limit is None else time.monotonic() + time_limit
         self._sense = 1.0 if program.lp.maximize else -1.0
-        self._parts = [_SmallCones.of(rows) for rows in program.cones]
+        self._parts: list[_SmallCones] = []
         extended = program.lp
-        for number, parts in enumerate(self._parts):
-            extended, self._parts[number] = parts.added_to(extended)
+        for rows in program.cones:
+            self._parts.append(_SmallCones.of(rows, extended.columns))
+            extended = self._parts[-1].added_to(extended)
         self.model = HighsModel(extended, scaling_for(extended, []))
         self.best = Ended("infeasible")
         self.bound = self._sense * np.inf
@@ -145,7 +148,9 @@ class _OuterApproximation:
             if (found.x is not None and self._sense * found.objective > self._sense * self.best.objective) or (
                 found.x is not None and self.best.x is None
             ):
-                self.best = _ended(found)
+                # An interior point leaves what is held a rounding away from where it is held.
+                whole = np.where(self.program.lp.integer, np.round(found.x), found.x)
+                self.best = replace(_ended(found), x=whole)
             if found.x is not None:
                 self._touch(found.x)
             self._touch(x)
@@ -190,78 +195,71 @@ class _OuterApproximation:
 class _SmallCones:
     """Second-order cones ``|v| <= s`` as ``sum w <= s`` with ``w s >= v^2``, each by planes ``2 a v - a^2 s <= w``.
 
-    Both s and v are ``offset + matrix @ x``; ``columns`` (cones, entries) are those of w.
+    Both s and v are ``offset + matrix @ x``. ``part`` and ``whole`` are the rows of v and s of each small cone, without
+    those whose v is always zero; ``columns`` are those of w.
     """
 
     rows: Any
     size: int
     offset: FloatArray
+    part: IntArray
+    whole: IntArray
     columns: IntArray
 
     @classmethod
-    def of(cls, cones: Any) -> _SmallCones:
-        """The parts of some cones, without columns yet."""
-        if cones.kind != SECOND_ORDER:
-            raise NotImplementedError(cones.kind)
-        return cls(sparse.csr_array(cones.matrix), cones.size, cones.offset, np.empty((0, 0), dtype=np.int64))
+    def of(cls, cones: ConeRows, first: int) -> _SmallCones:
+        """The parts of some cones; their columns begin at ``first``."""
+        rows = sparse.csr_array(cones.matrix)
+        used = (np.diff(rows.indptr) > 0) | (cones.offset != 0)
+        used[:: cones.size] = False
+        part = np.flatnonzero(used)
+        columns = np.arange(first, first + len(part))
+        return cls(rows, cones.size, cones.offset, part, part // cones.size * cones.size, columns)
 
-    @property
-    def _first(self) -> IntArray:
-        """Rows of the first entries s."""
-        return np.arange(0, len(self.offset), self.size)
-
-    def added_to(self, lp: FiniteLP) -> tuple[FiniteLP, _SmallCones]:
-        """The program with columns w and rows ``sum w <= s``, ``s >= 0``; and the parts, which know them."""
-        count, entries = len(self.offset) // self.size, self.size - 1
-        extra = count * entries
-        columns = np.arange(lp.columns, lp.columns + extra).reshape(count, entries)
-        own = _padded(lp.matrix, lp.columns + extra)
-        sums = sparse.csr_array(
-            (np.ones(extra), (np.repeat(np.arange(count), entries), columns.ravel())), shape=(count, lp.columns + extra)
-        )
-        whole = _padded(self.rows[self._first], lp.columns + extra)
-        offset = self.offset[self._first]
-        grown = replace(
+    def added_to(self, lp: FiniteLP) -> FiniteLP:
+        """The program with columns w, and rows ``sum w <= s``, ``s >= 0``."""
+        extra, total = len(self.part), lp.columns + len(self.part)
+        first = np.arange(0, len(self.offset), self.size)
+        places = (self.whole // self.size, self.columns)
+        sums = sparse.csr_array((np.ones(extra), places), shape=(len(first), total))
+        lengths, offset = _padded(self.rows[first], total), self.offset[first]
+        none = np.full(len(first), np.inf)
+        return replace(
             lp,
             cost=np.concatenate([lp.cost, np.zeros(extra)]),
             column_lower=np.concatenate([lp.column_lower, np.zeros(extra)]),
             column_upper=np.concatenate([lp.column_upper, np.full(extra, np.inf)]),
             integer=np.concatenate([lp.integer, np.zeros(extra, dtype=bool)]),
-            matrix=sparse.csr_array(sparse.vstack([own, sums - whole, whole])),
-            row_lower=np.concatenate([lp.row_lower, np.full(count, -np.inf), -offset]),
-            row_upper=np.concatenate([lp.row_upper, offset, np.full(count, np.inf)]),
+            matrix=sparse.csr_array(sparse.vstack([_padded(lp.matrix, total), sums - lengths, lengths])),
+            row_lower=np.concatenate([lp.row_lower, -none, -offset]),
+            row_upper=np.concatenate([lp.row_upper, offset, none]),
         )
-        return grown, replace(self, columns=columns)
 
     def add_first_planes(self, model: HighsModel) -> None:
-        """Planes at slopes from 1 down, of both signs."""
-        slopes = 4.0 ** -np.arange(_SLOPES)
-        for slope in (*slopes, *-slopes):
-            self._add(model, np.full(self.columns.shape, slope))
+        """Planes at the steepest slopes, of both signs."""
+        for slope in (1.0, -1.0):
+            self._add(model, np.full(len(self.part), slope))
 
     def add_planes(self, model: HighsModel, x: FloatArray) -> None:
         """The planes that touch the small cones at x."""
-        values = (self.offset + self.rows @ x).reshape(-1, self.size)
-        v = values[:, 1:]
+        values = self.offset + self.rows @ x
+        lengths = np.linalg.norm(values.reshape(-1, self.size)[:, 1:], axis=1)
         # Where x lies outside of a cone, at the point of its border next to it.
-        s = np.maximum(values[:, :1], np.linalg.norm(v, axis=1, keepdims=True))
-        self._add(model, np.divide(v, s, out=np.zeros_like(v), where=s > 0))
+        s = np.maximum(values[self.whole], lengths[self.whole // self.size])
+        self._add(model, np.divide(values[self.part], s, out=np.zeros(len(s)), where=s > 0))
 
     def _add(self, model: HighsModel, slopes: FloatArray) -> None:
-        """Planes ``2 a v - a^2 s - w <= 0`` at one slope for each small cone."""
-        entries = slopes.shape[1]
-        total = int(self.columns.max()) + 1
-        a = slopes.ravel()
-        part = np.delete(np.arange(len(self.offset)), self._first)
-        whole = np.repeat(self._first, entries)
-        matrix = sparse.csr_array(
-            sparse.diags_array(2 * a) @ self.rows[part] - sparse.diags_array(a**2) @ self.rows[whole]
-        )
-        picked = sparse.csr_array((np.ones(len(a)), (np.arange(len(a)), self.columns.ravel())), shape=(len(a), total))
-        rows = sparse.csr_array(_padded(matrix, total) - picked)
-        upper = a**2 * self.offset[whole] - 2 * a * self.offset[part]
-        used = np.unique(rows.indices).astype(np.int64)
-        model.add_rows(used, rows[:, used].toarray(), np.full(len(a), -np.inf), upper)
+        """Planes ``2 a v - a^2 s - w <= 0`` at one slope for each small cone, a few hundred at a time."""
+        for start in range(0, len(slopes), _TOGETHER):
+            at = slice(start, start + _TOGETHER)
+            a, part, whole, columns = slopes[at], self.part[at], self.whole[at], self.columns[at]
+            planes = sparse.csr_array(
+                sparse.diags_array(2 * a) @ self.rows[part] - sparse.diags_array(a**2) @ self.rows[whole]
+            )
+            used = np.unique(planes.indices).astype(np.int64)
+            matrix = np.column_stack([planes[:, used].toarray(), -np.eye(len(a))])
+            upper = a**2 * self.offset[whole] - 2 * a * self.offset[part]
+            model.add_rows(np.concatenate([used, columns]), matrix, np.full(len(a), -np.inf), upper)
 
 
 def _padded(matrix: Any, columns: int) -> Any:

@@ -45,7 +45,7 @@ def sampled_row(
 
 def refuse_unstable_rule(data: SemiInfiniteConstraintData, columns: Columns, domain: Domain) -> None:
     """Refuse a rule that gives another row when it is called again at the same point."""
-    for point in _test_points(domain, 2):
+    for point in compared_points(domain, 2):
         if sampled_row(data, point, columns) != sampled_row(data, point, columns):
             raise ModelError(
                 f"SemiInfiniteConstraint '{data.name}': its rule gives different rows when it is called twice at "
@@ -60,7 +60,7 @@ def disagreement(
     family = Family(data.name, domain, rows, names)
     # Calling the rule is what costs: more points where it has few terms and few families.
     most = int(np.clip(_CHECKED_TOGETHER // len(data.parent_component()), _FEWEST_POINTS, _CHECKED_POINTS))
-    for point in _test_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, most))):
+    for point in compared_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, most))):
         row = _row_with_numbers(data, point, columns)
         if row is None:
             continue
@@ -94,7 +94,7 @@ def disagreement(
 
 def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:
     """Whether two rows have the same coefficients and limits at some points."""
-    points = _test_points(domain, 4)
+    points = compared_points(domain, 4)
     first, second = (Family("", domain, rows, ()).matrix_unchecked(points) for rows in (one, other))
     return (
         np.array_equal(one.columns, other.columns)
@@ -177,7 +177,7 @@ def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None
     # Terms are walked one by one: fewer points where there are many.
     sides = [Side.of(side) for side in data.trace.args]
     terms = max(len(side.terms) + sum(len(block.variables) for block in side.blocks) for side in sides)
-    for point in _test_points(domain, 4 if terms < _CHECKED_TERMS else 1):
+    for point in compared_points(domain, 4 if terms < _CHECKED_TERMS else 1):
         try:
             relation = data.at(*map(float, point))
         except DeclarationError:
@@ -261,7 +261,7 @@ def _row_with_numbers(data: SemiInfiniteConstraintData, point: FloatArray, colum
     return row
 
 
-def _test_points(domain: Domain, count: int) -> FloatArray:
+def compared_points(domain: Domain, count: int) -> FloatArray:
     """Points at which rules are called with numbers: inner ones in random strata, then both ends."""
     if domain.body is not None:
         return domain.body.cloud(4 * max(count, 4), seed=20260)[-count:]

@@ -22,7 +22,7 @@ from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteCon
 from osilp_pyomo.model.formulas import block_values, condition_region
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.model.sets import body_of, is_uncertainty_set
+from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
 
 # Points at which a traced condition is compared with the user's function.
 _COMPARED = 256
@@ -209,6 +209,8 @@ class Domains:
         owner = data.parent_component()
         if not any(is_uncertainty_set(each) for each in owner.continuous_sets):
             return _box_domain(data)
+        if isinstance(owner.continuous_sets[0], SetOfEachFamily):
+            return Domain.of_body(tuple(owner.index_names()), owner.continuous_sets[0].body_for(data.index()))
         if id(owner) not in self._uncertain:
             self._uncertain[id(owner)] = self._uncertain_domain(owner)
         return self._uncertain[id(owner)]

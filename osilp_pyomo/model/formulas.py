@@ -158,7 +158,7 @@ def group_terms(
     for shape, found in members.items():
         slots, parameters, literals = [], [], []
         for leaves in zip(*(entry[2] for entry in found), strict=True):
-            slot, name, literal = _slot(leaves, what)
+            slot, name, literal = slot_of(leaves, what)
             literals.append(literal)
             if literal is None:
                 slots.append(slot)
@@ -186,7 +186,7 @@ def condition_region(expression: Any, axes: Mapping[int, int], what: str) -> For
     shape, leaves = shape_of(expression, axes)
     if any(leaf.__class__ not in native_types and leaf.is_variable_type() and not leaf.fixed for leaf in leaves):
         return None
-    found = [_slot((leaf,), what) for leaf in leaves]
+    found = [slot_of((leaf,), what) for leaf in leaves]
     formula = Formula(shape, tuple(literal for _, _, literal in found))
     return FormulaRegion(formula, tuple(slot for slot, _, literal in found if literal is None))
 
@@ -241,10 +241,10 @@ def array_slot(leaf: Any, count: int, what: str) -> tuple[Any, str | None, str |
     if leaf.__class__ is not ArrayLeaf:
         if leaf.__class__ in native_numeric_types:
             return None, None, literal_text(leaf)
-        return _slot((leaf,) * count, what)
+        return slot_of((leaf,) * count, what)
     values = np.broadcast_to(leaf.values, (count,))
     if not leaf.numbers:
-        return _slot(tuple(values), what)
+        return slot_of(tuple(values), what)
     if np.all(values == values[0]):
         return None, None, literal_text(values[0])
     return np.array(values), None, None
@@ -259,7 +259,7 @@ def block_values(block: TermBlock, what: str) -> FloatArray:
     return numbers
 
 
-def _slot(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | None]:
+def slot_of(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | None]:
     """The data of one slot over all columns: (array or curves, Param name, literal)."""
     first = leaves[0]
     if first.__class__ in native_numeric_types:

@@ -197,9 +197,9 @@ def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
 
 def _not_linear(what: str, node: Any) -> NotLinearError:
     return NotLinearError(
-        f"{what}: it is not linear in the variables (found {short_text(str(node))}); offline only linear rows and "
-        "objectives can be solved. Keep products and nonlinear functions of Vars out of it; if they belong to arrivals "
-        "use compile_online(model, stages=...).solve_offline()."
+        f"{what}: it is not linear in the variables (found {short_text(str(node))}); only linear rows and objectives "
+        "can be used here. Keep products and nonlinear functions of Vars out of it; convex ones are solved by "
+        "osilp.solve(model), and if they belong to arrivals by compile_online(model, stages=...)."
     )
 
 
@@ -403,11 +403,14 @@ class RelationTerms:
         return self.body
 
 
-def take_apart(relation: Any, what: str) -> RelationTerms:
-    """Split a relation that is linear in its free variables; ``what`` is whose it is, for the errors."""
+def take_apart(relation: Any, what: str, *, keep_nonlinear: bool = False) -> RelationTerms:
+    """Split a relation that is linear in its free variables; ``what`` is whose it is, for the errors.
+
+    Terms that are not linear are kept apart in its body, where that is asked for.
+    """
     if isinstance(relation, relational.RangedExpression):
         low, middle, high = relation.args
-        body = linear_terms(middle, what)
+        body = linear_terms(middle, what, keep_nonlinear=keep_nonlinear)
         moved = [-constant for constant in body.constants]
         limits = []
         for limit in (low, high):
@@ -422,11 +425,11 @@ def take_apart(relation: Any, what: str) -> RelationTerms:
         result = RelationTerms(body, limits[0], limits[1])
     else:
         left, right = relation.args
-        body = linear_terms(left, what)
-        linear_terms(right, what, sign=-1, into=body)
+        body = linear_terms(left, what, keep_nonlinear=keep_nonlinear)
+        linear_terms(right, what, sign=-1, into=body, keep_nonlinear=keep_nonlinear)
         moved = [-constant for constant in body.constants]
         result = RelationTerms(body, None, moved)
-        if not any(True for _ in body.variables):
+        if not any(True for _ in body.variables) and not body.nonlinear:
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
         if reads_as_lower(relation):
             result = _flipped(result)
@@ -461,6 +464,7 @@ def _flipped(row: RelationTerms) -> RelationTerms:
         {key: [-part for part in parts] for key, parts in row.body.coefficients.items()},
         [TermBlock(scaled_tree(-1, block.tree), block.variables) for block in row.body.blocks],
         row.body.before,
+        nonlinear=[(times(-1, factor), node) for factor, node in row.body.nonlinear],
     )
     assert row.upper is not None
     return RelationTerms(negated, [-term for term in row.upper], None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pyomo.contrib.pyros.uncertainty_sets import (
@@ -36,6 +38,54 @@ from osilp_pyomo.index.convex_sets import (
     ProductBody,
     ScenarioBody,
 )
+
+
+class SetOfEachFamily(UncertaintySet, ABC):
+    """An uncertainty set that is another one for each family: the members of the ordinary index tell which."""
+
+    @abstractmethod
+    def body_for(self, index: Any) -> Body:
+        """The convex set of a family, by its index."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Number of entries of a vector."""
+
+    @property
+    def geometry(self) -> Any:
+        """Convex, and no more is known to PyROS."""
+        return Geometry.CONVEX_NONLINEAR
+
+    @property
+    def parameter_bounds(self) -> list[tuple[float, float]]:
+        """None are promised: they differ from family to family."""
+        return []
+
+    def set_as_constraint(self, *args: Any, **options: Any) -> Any:
+        """Refused: PyROS has no use for a set that depends on the row."""
+        raise DomainError("a set of each family has no constraints of its own.")
+
+
+class OneSet(SetOfEachFamily):
+    """A convex set that PyROS does not have, the same for all families."""
+
+    def __init__(self, body: Body) -> None:
+        self._only = body
+
+    @property
+    def type(self) -> str:
+        """How PyROS calls it."""
+        return "convex"
+
+    @property
+    def dim(self) -> int:
+        """Number of entries of a vector."""
+        return self._only.dimension
+
+    def body_for(self, index: Any) -> Body:
+        """The set itself."""
+        return self._only
 
 
 def is_uncertainty_set(candidate: Any) -> bool:
@@ -75,6 +125,11 @@ def _checked(make: Callable[[Any], Body]) -> Callable[[Any], Body]:
     return convert
 
 
+@_body.register(SetOfEachFamily)
+def _(given: SetOfEachFamily) -> Body:
+    return given.body_for(None)
+
+
 @_body.register(IntersectionSet)
 def _(given: IntersectionSet) -> Body:
     from osilp_pyomo.index.lp_sets import IntersectionBody  # HiGHS and scipy, loaded when a set needs them
@@ -101,11 +156,19 @@ def _(given: CartesianProductSet) -> Body:
     return ProductBody(tuple(_body(part) for part in given._all_sets))
 
 
+# Polyhedral sets that were looked at, with the numbers they had: their box costs two linear programs a dimension.
+_polytopes: WeakKeyDictionary[Any, tuple[bytes, Body]] = WeakKeyDictionary()
+
+
 @_body.register(PolyhedralSet)
 def _(given: PolyhedralSet) -> Body:
     from osilp_pyomo.index.lp_sets import PolytopeBody
 
-    return PolytopeBody(np.asarray(given.coefficients_mat), np.asarray(given.rhs_vec))
+    rows, limits = np.asarray(given.coefficients_mat, dtype=float), np.asarray(given.rhs_vec, dtype=float)
+    numbers = rows.tobytes() + limits.tobytes()
+    if given not in _polytopes or _polytopes[given][0] != numbers:
+        _polytopes[given] = numbers, PolytopeBody(rows, limits)
+    return _polytopes[given][1]
 
 
 @_body.register(BoxSet)
@@ -163,7 +226,7 @@ def _(given: DiscreteScenarioSet) -> Body:
 
 
 #: The uncertainty sets that can be an index, as the documentation lists them.
-UNCERTAINTY_SETS: tuple[type, ...] = tuple(kind for kind in _body.registry if kind is not object)
+UNCERTAINTY_SETS: tuple[type, ...] = tuple(kind for kind in _body.registry if kind not in (object, SetOfEachFamily))
 
 
 def _common_scenarios(sets: Iterable[Any]) -> Body:

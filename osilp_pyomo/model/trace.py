@@ -39,6 +39,7 @@ from osilp_pyomo.model.arrays.blocks import TermBlock, with_arrays_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.model.convex_terms import CurvedReader
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
 from osilp_pyomo.model.linear import (
     SKIP,
@@ -73,12 +74,12 @@ class TracedModel:
         return place_bases(names_of(self.families), self.place_grids(grid), basis)
 
 
-def trace_model(model: Any) -> TracedModel:
-    """Read a model: objective, ordinary rows and semi-infinite families, all linear."""
+def trace_model(model: Any, convex: bool = False) -> TracedModel:
+    """Read a model: objective, ordinary rows and semi-infinite families, all linear, or convex where they may be."""
     # Thousands of small expression nodes would set off the garbage collector again and again, in vain.
     with PauseGC():
         refuse_foreign_components(model)
-        return _trace_model(model, tuple(semi_infinite_families(model)), alone=False)
+        return _trace_model(model, tuple(semi_infinite_families(model)), alone=False, convex=convex)
 
 
 def trace_families(model: Any, families: Sequence[SemiInfiniteConstraintData]) -> TracedModel:
@@ -87,26 +88,36 @@ def trace_families(model: Any, families: Sequence[SemiInfiniteConstraintData]) -
         return _trace_model(model, tuple(families), alone=True)
 
 
-def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool) -> TracedModel:
+def _trace_model(
+    model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool, convex: bool = False
+) -> TracedModel:
     """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
     columns = Columns(model)
+    curved = CurvedReader(columns)
     objective = None if alone else active_objective(model)
     cost = LinearTerms()
     if objective is not None:
-        cost = linear_terms(objective.expr, f"Objective '{objective.name}'")
+        cost = linear_terms(objective.expr, f"Objective '{objective.name}'", keep_nonlinear=convex)
         columns.register(cost, f"Objective '{objective.name}'")
-    constraints, relations = [], []
+        curved.read_objective(cost, objective)
+    constraints: list[Any] = []
+    relations: list[Any] = []
     for constraint in () if alone else ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
         what = f"Constraint '{constraint.name}'"
-        terms = linear_terms(body, what)
+        terms = linear_terms(body, what, keep_nonlinear=convex)
         columns.register(terms, what)
+        curved.read_row(terms, constraint, len(constraints), lower, upper)
         constraints.append(constraint)
         relations.append((lower, terms, upper))
     known_domains = Domains()
     domains = [known_domains.of(family) for family in families]
     tried = _families_to_try(model, families)
-    readings = _read_families(families, domains, tried)
+    readings = _read_families(families, domains, tried, convex)
+    readings = [
+        curved.read_family(row, family, number, domains[number]) if isinstance(row, RelationTerms) else row
+        for number, (family, row) in enumerate(zip(families, readings, strict=True))
+    ]
     for family, row in zip(families, readings, strict=True):
         if row is not None:
             what = f"SemiInfiniteConstraint '{family.name}'"
@@ -119,6 +130,8 @@ def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], a
         if isinstance(row, AffineTrace)
         else None
         if row is None
+        else _compile(family, row, columns)
+        if row.body.nonlinear
         else _traced_rows(family, row, columns, domain, names)
         for family, row, domain in zip(families, readings, domains, strict=True)
     ]
@@ -136,7 +149,8 @@ def _trace_model(model: Any, families: tuple[SemiInfiniteConstraintData, ...], a
         else family
         for family, row, owner in zip(traced, readings, (each.parent_component() for each in families), strict=True)
     )
-    return TracedModel(SemiInfiniteLP(core, traced), tuple(columns.variables), tuple(constraints), families)
+    problem = SemiInfiniteLP(core, traced, curved.part(core, domains))
+    return TracedModel(problem, tuple(columns.variables), tuple(constraints), families)
 
 
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
@@ -319,7 +333,7 @@ def _families_to_try(model: Any, families: Sequence[SemiInfiniteConstraintData])
 
 
 def _read_families(
-    families: Sequence[SemiInfiniteConstraintData], domains: Sequence[Domain], tried: set[int]
+    families: Sequence[SemiInfiniteConstraintData], domains: Sequence[Domain], tried: set[int], convex: bool
 ) -> list[AffineTrace | RelationTerms | None]:
     """The rows of all families; where one that was tried has changed, all others of its component are tried too."""
     changed: dict[int, list[SemiInfiniteConstraintData]] = {}
@@ -334,7 +348,7 @@ def _read_families(
                 changed.setdefault(id(data.parent_component()), []).append(data)
             if trace is not None:
                 return trace
-        return take_apart(data.trace, f"SemiInfiniteConstraint '{data.name}'")
+        return take_apart(data.trace, f"SemiInfiniteConstraint '{data.name}'", keep_nonlinear=convex)
 
     readings = [read(family, domain, id(family) in tried) for family, domain in zip(families, domains, strict=True)]
     for place, (family, domain) in enumerate(zip(families, domains, strict=True)):

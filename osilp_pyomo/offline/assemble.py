@@ -97,7 +97,7 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
 def _remark(solved: Solved) -> str:
     """What should be known beside a status that says there is no answer."""
     if solved.point is not None or solved.conflict.clauses:
-        return ""
+        return solved.remark
     if solved.dropped:
         return (
             "HiGHS left out coefficients that are tiny beside others of their row, which may be why; measure variables "
@@ -171,10 +171,18 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
     """What, if anything, is wrong with an answer that its method calls optimal."""
     if solved.point is None or solved.point.x is None:
         return None
+    if solved.status == "inaccurate" and method == "counterpart":
+        return (
+            "Clarabel stopped short of its tolerance, and the prices do not prove the bound; look for numbers of very "
+            "different size"
+        )
     if solved.status == "inaccurate":
         return "HiGHS leaves rows of its LP violated; look for coefficients of very different size"
     # An objective measured in billionths is to be as accurate as one measured in units.
     problem_size = min(1.0, float(np.abs(problem.core.cost * solved.point.x).max(initial=0.0)) or 1.0)
+    if problem.convex is not None:
+        # What is convex has no largest term, and is solved up to a share of 1 + |objective|.
+        problem_size = 1.0
     seen = solved.point.audit
     size = problem_size + abs(solved.objective)
     allowed = FEASIBLE * size

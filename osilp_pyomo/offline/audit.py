@@ -43,6 +43,8 @@ _FARTHER = 100.0
 # Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
 # again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
 _BALANCED, _OPEN, _MOST_BALANCED, _BALANCINGS, _SPREAD = 2 * _UNIT, 1e-3, 4_000_000, 4, 1e-7
+# A reduced cost that is this share of its terms may be zero but for what a solver leaves.
+_NEARLY = 1e-6
 # What balancing may cost of a bound, relative to 1 + |bound|.
 _SAME_BOUND = 1e-9
 # Points at which the usual size of a coefficient is looked at.
@@ -309,6 +311,7 @@ def audit(
     looks: Sequence[FamilyAudit],
     atoms: Sequence[tuple[FloatArray, FloatArray]] | None,
     row_duals: FloatArray | None,
+    sizes: FloatArray | None = None,
 ) -> Audit:
     """Audit an answer.
 
@@ -320,12 +323,14 @@ def audit(
         The price of each family; None where there are no prices.
     row_duals : array, optional
         Duals of the ordinary rows.
+    sizes : array, optional
+        Where the costs are themselves sums: the sums of absolute terms that they have beyond their own size.
     """
     families = tuple(looks)
     ordinary = problem.core.violation(x)
     if atoms is None or row_duals is None:
         return Audit(families, ordinary, np.nan, np.nan, np.nan, np.nan)
-    found = _balanced_side(problem, x, atoms, row_duals)
+    found = _balanced_side(problem, x, atoms, row_duals, sizes)
     of_rows = _rounding_of_rows(problem, found)
     gap = abs(problem.core.value(x) - found.bound)
     return Audit(
@@ -362,8 +367,9 @@ Atoms = Sequence[tuple[FloatArray, FloatArray]]
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
-    ``reduced`` are the reduced costs of variables without a bound that they could be charged at, else zero; ``reach``
-    is how large each variable may be; ``atoms`` are the prices.
+    ``reduced`` are the reduced costs of all variables; ``open_ones`` tells those without a bound that theirs could be
+    charged at, ``nearly`` those without any bound whose is all but zero: balanced together, for closing one equation
+    must not open another. ``reach`` is how large each variable may be; ``atoms`` are the prices.
     """
 
     infeasibility: float
@@ -372,6 +378,8 @@ class _DualSide:
     rounding: float
     unbalanced: float
     reduced: FloatArray
+    open_ones: BoolArray
+    nearly: BoolArray
     reach: FloatArray
     atoms: Atoms
 
@@ -381,16 +389,18 @@ class _DualSide:
         return same and self.unbalanced < other.unbalanced
 
 
-def _balanced_side(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _balanced_side(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None = None
+) -> _DualSide:
     """What prices prove, after they are balanced where a solver has left the dual equations open.
 
     Where there are fewer atoms than equations, masses alone cannot close them: then an atom may move, by being spread
     to both sides of where it is. That costs the square of the distance.
     """
-    found = _rebalanced(problem, x, atoms, row_duals)
+    found = _rebalanced(problem, x, atoms, row_duals, sizes)
     if _CANCELLED < found.unbalanced < _OPEN:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
-        again = _rebalanced(problem, x, spread, row_duals)
+        again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found
     return found
 
@@ -421,11 +431,13 @@ def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[Flo
     return moved[inside], (masses[:, None] * shares)[inside]
 
 
-def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray) -> _DualSide:
+def _rebalanced(
+    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None
+) -> _DualSide:
     """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
-    found = _dual_side(problem, x, atoms, row_duals)
+    found = _dual_side(problem, x, atoms, row_duals, sizes)
     for _ in range(_BALANCINGS):
-        columns = np.flatnonzero(found.reduced)
+        columns = np.flatnonzero(found.open_ones | found.nearly)
         masses = [each for _, each in atoms]
         if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
             return found
@@ -439,7 +451,7 @@ def _rebalanced(problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals:
         weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
         row_duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
         atoms = [(points, part) for (points, _), part in zip(atoms, parts, strict=True)]
-        again = _dual_side(problem, x, atoms, row_duals)
+        again = _dual_side(problem, x, atoms, row_duals, sizes)
         if not again.betters(found):
             return found
         found = again
@@ -453,7 +465,8 @@ def _usual_terms(
     result = np.zeros(problem.core.columns)
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         if np.any(masses) and wanted.any():
-            some = scan_points(family.domain, problem.core.columns)
+            body = family.domain.body
+            some = scan_points(family.domain, problem.core.columns) if body is None else body.cloud(_FEW)
             # A coefficient that is zero where the price is has no rounding.
             there = np.zeros(problem.core.columns, dtype=bool)
             for columns, _, block in family.blocks(points[masses != 0]):
@@ -469,6 +482,7 @@ def _dual_side(
     x: FloatArray,
     atoms: Sequence[tuple[FloatArray, FloatArray]],
     row_duals: FloatArray,
+    sizes: FloatArray | None = None,
 ) -> _DualSide:
     """Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
@@ -499,6 +513,8 @@ def _dual_side(
     bound = sign * core.offset + value
     reduced = sign * core.cost - core.matrix.T @ ordinary
     terms = np.abs(core.cost) + np.abs(core.matrix).T @ np.abs(ordinary)
+    if sizes is not None:
+        terms = terms + sizes
     uncertain = _UNIT * (2 + len(ordinary)) * (np.abs(core.matrix).T @ np.abs(ordinary))
     # The largest coefficient of each variable, in the component where that is smallest.
     largest = abs(core.matrix).max(axis=0).toarray().ravel() if core.matrix.nnz else np.zeros(core.columns)
@@ -533,4 +549,8 @@ def _dual_side(
     ends = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
     farthest = np.where(np.isfinite(ends), ends, farther)
     rounding += float(open_costs @ farther) + float(uncertain @ farthest)
-    return _DualSide(max(missed), sign * bound, doubt, rounding, unbalanced, reduced - kept, farthest, atoms)
+    free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
+    nearly = free & (np.abs(reduced) <= _NEARLY * terms)
+    return _DualSide(
+        max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly, farthest, atoms
+    )

@@ -38,7 +38,7 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
     if not problem.families:
         return Choice("exchange", "there are no semi-infinite rows: one program is all there is")
     for family in problem.families:
-        if objection(family) is not None:
+        if _is_an_interval(family) or objection(family, problem.core) is not None:
             return Choice("exchange", _why_exchange(family))
     size = sum(map(_coefficients, problem.families))
     if size > _LARGE:
@@ -50,11 +50,16 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
     return Choice("exchange", "the worst vectors of its rows have closed forms, and few of them matter", patience)
 
 
+def _is_an_interval(family: Family) -> bool:
+    """Whether its index is one number, which a scan looks at as fast as a program is solved."""
+    return family.domain.body is None and family.domain.dimension == 1
+
+
 def _why_exchange(family: Family) -> str:
     if family.domain.body is None:
         return f"the index of '{family.name}' is {family.domain}, which has no counterpart"
     if not isinstance(family.rows, AffineRows):
-        return f"the rows of '{family.name}' are not affine in the uncertain vector"
+        return f"the rows of '{family.name}' are neither affine nor quadratic in the uncertain vector"
     return f"'{family.name}' holds over {family.domain.body}, which is not convex"
 
 
@@ -64,7 +69,9 @@ def _why_counterpart(problem: SemiInfiniteLP, size: int) -> str | None:
     free = np.isneginf(core.column_lower[used]) & np.isposinf(core.column_upper[used])
     if core.integer.any():
         return "whole numbers are decided once in the counterpart, and again and again in exchange"
-    bodies = [family.domain.body for family in problem.families]
+    bodies = [family.domain.body for family in problem.families if isinstance(family.rows, AffineRows)]
+    if len(bodies) < len(problem.families):
+        return "its rows are quadratic in the index, which cones say exactly"
     if any(body is not None and body.separation not in _CHEAP for body in bodies):
         return "each worst vector of its sets would cost a program of its own"
     if free.mean() >= _FREE:
@@ -75,7 +82,8 @@ def _why_counterpart(problem: SemiInfiniteLP, size: int) -> str | None:
 def _coefficients(family: Family) -> int:
     """About how many coefficients the counterpart of a family has."""
     rows, body = family.rows, family.domain.body
-    assert isinstance(rows, AffineRows)
+    if not isinstance(rows, AffineRows):
+        return len(rows.columns) * (1 + family.domain.dimension) ** 2
     assert body is not None
     sides = (rows.upper is not None) + (rows.lower is not None)
     own = int(np.count_nonzero(rows.matrix))

@@ -12,12 +12,14 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, DUAL
-from osilp_pyomo.errors import SolverError
+from osilp_pyomo.errors import ModelError, NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
 from osilp_pyomo.offline.choose import Choice, choose_method
 from osilp_pyomo.offline.conflicts import NO_CONFLICT
+from osilp_pyomo.offline.convex.integers import by_outer_approximation
+from osilp_pyomo.offline.convex.solve import solve_convex
 from osilp_pyomo.offline.duality.solve import by_counterpart
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions, ExchangeOutcome
 from osilp_pyomo.offline.prepare import compactify
@@ -87,6 +89,8 @@ def solve_by(
 def _solve_once(
     method: str, problem: SemiInfiniteLP, placed: Sequence[Any], options: ExchangeOptions, fix_integers: bool
 ) -> Solved:
+    if problem.convex is not None:
+        return by_convex(method, problem, options, fix_integers)
     if method == AUTO:
         return by_choice(problem, options, fix_integers)
     if method == "exchange":
@@ -110,11 +114,18 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
         if most == options.iteration_limit or solved.status != "iteration_limit":
             return replace(solved, method="exchange", why=choice.why)
         choice = Choice("counterpart", f"exchange did not end within {most} iterations")
-    answered = by_counterpart(problem, options.remaining_since(started), fix_integers)
+    try:
+        answered = by_counterpart(problem, options.remaining_since(started), fix_integers)
+    except ModelError:
+        # Integers beside other cones than second-order ones.
+        why = "its counterpart has whole numbers beside cones that no solver here takes together"
+        return replace(by_exchange(problem, options, fix_integers), method="exchange", why=why)
     answered = replace(answered, method="counterpart", why=choice.why)
     left = options.remaining_since(started)
     told = answered.conflict.clauses or answered.status == "infeasible"
-    if told or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
+    endless = not all(family.domain.bounded for family in problem.families)
+    if told or endless or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
+        # In several dimensions without ends exchange would search for very long.
         return answered
     # What the counterpart points to is where exchange begins.
     prices = None if answered.point is None else answered.point.prices
@@ -131,7 +142,10 @@ def _is_settled(solved: Solved) -> bool:
     if solved.status != "optimal":
         return solved.status == "time_limit"
     close = abs(solved.objective - solved.bound) <= _SETTLED * (1 + abs(solved.objective))
-    return close and all(proof.proved for proof in solved.proofs)
+    gap = solved.point.audit.gap
+    close &= bool(np.isnan(gap)) or gap <= _SETTLED * (1 + abs(solved.objective))
+    kept = all(look.scaled <= _ENFORCED for look in solved.point.audit.families)
+    return close and kept and solved.point.audit.proves_bound and all(proof.proved for proof in solved.proofs)
 
 
 def by_exchange(
@@ -144,6 +158,12 @@ def by_exchange(
 
     ``begun`` are points of each family whose rows it begins with.
     """
+    for family in problem.families:
+        if family.domain.body is not None and not family.domain.bounded:
+            raise ModelError(
+                f"SemiInfiniteConstraint '{family.name}': it holds over {family.domain.body}, which has no end; use "
+                "method='counterpart', or give the support bounds."
+            )
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
     searches = searches_for(families)
@@ -168,7 +188,7 @@ def by_exchange(
         fixed = integers_fixed(bounded, outcome.x)
         checked = audit(fixed, outcome.x, looks, _atoms(outcome), outcome.core_duals)
     bound = _safe_bound(problem, outcome.bound, checked)
-    return replace(_solved(exchange, outcome, bound, families, checked, _exchange_price), proofs=proofs)
+    return replace(_solved(exchange, outcome, bound, families, checked, exchange_price), proofs=proofs)
 
 
 def _proves_unbounded(exchange: Exchange) -> bool:
@@ -288,6 +308,42 @@ def _learn(exchange: Exchange, proofs: Sequence[FamilyProof]) -> bool:
     return new > 0
 
 
+def by_convex(method: str, problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
+    """Exact over the continuum for a problem that is convex in its variables."""
+    if method not in (AUTO, "exchange"):
+        raise NotLinearError(
+            f"solve: method={method!r} needs linear rows and a linear objective, and the model has convex ones; use "
+            "method='exchange'."
+        )
+    why = "it is not linear in its variables: rows that touch the convex ones are exchanged" if method == AUTO else ""
+    solver = by_outer_approximation if problem.core.integer.any() else solve_convex
+    found = solver(problem, options)
+    if found.x is None or found.checked is None:
+        ended = Solved(found.status, np.nan, np.nan, log=found.log, conflict=found.conflict, remark=found.remark)
+        return replace(ended, method="exchange", why=why)
+    prices, duals, reduced, checked = None, found.core_duals, found.reduced_costs, found.checked
+    if found.atoms is not None:
+        prices = tuple(exchange_price(family, *each) for family, each in zip(found.families, found.atoms, strict=True))
+    if problem.core.integer.any() and not fix_integers:
+        # Prices belong to the integers that are fixed, and are told where they are asked for.
+        prices = duals = reduced = None
+        checked = Audit(checked.families, checked.ordinary_violation, np.nan, np.nan, np.nan, np.nan)
+    return Solved(
+        found.status,
+        found.objective,
+        found.bound,
+        Point(found.x, checked, prices, duals, reduced, found.repaired),
+        found.rows,
+        found.memory,
+        found.log,
+        found.separation,
+        proofs=found.proofs,
+        method="exchange",
+        why=why,
+        remark=found.remark,
+    )
+
+
 def by_grid(
     problem: SemiInfiniteLP, grids: Sequence[GridPoints], options: ExchangeOptions, fix_integers: bool = False
 ) -> Solved:
@@ -402,7 +458,7 @@ def _solved(
     )
 
 
-def _exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
+def exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Price:
     """Price of a working set; atoms that straddle one binding point are joined.
 
     The dual equations hold at the joined atoms up to the square of their distance.

@@ -206,8 +206,8 @@ def reach(family: Family) -> float:
 
 
 def compactify(family: Family) -> Family:
-    """The family itself where its domain is bounded, else one over a box that stands for it."""
-    if family.domain.bounded:
+    """The family itself where its domain is bounded, or a convex set, else one over a box that stands for it."""
+    if family.domain.bounded or family.domain.body is not None:
         return family
     compact = Compactification(family.domain, _powers(family))
     return CompactFamily(

@@ -23,6 +23,7 @@ from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening, coordinates
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock, excess_of, violation_scale
+from osilp_pyomo.offline.curved.terms import ConvexPart
 from osilp_pyomo.offline.rows import AffineRows, RowCurvature, Rows, SampledRows, TermGroup, TracedRows
 
 # Vectors of a set at which formulas are compared with the affine ones that they are taken for.
@@ -187,6 +188,8 @@ class SemiInfiniteLP:
 
     core: FiniteLP
     families: tuple[Family, ...]
+    #: What of it is convex and not linear; only the solver of convex problems looks at it.
+    convex: ConvexPart | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ def text_of(result: Any) -> str:
     lines += _separation_lines(result)
     lines += _proof_lines(result)
     lines.append(f"  audit      {result.audit}")
-    lines.append(f"  size       {result.rows} semi-infinite rows held at the end, {_bytes(result.memory)}")
+    held = "rows that duality made of them" if result.method == "counterpart" else "semi-infinite rows held at the end"
+    lines.append(f"  size       {result.rows} {held}, {_bytes(result.memory)}")
     restarts = int(result.log["restarts"].iloc[-1]) if "restarts" in result.log else 0
     if restarts:
         lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")

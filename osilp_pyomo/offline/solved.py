@@ -39,7 +39,7 @@ class Solved:
     coefficients that are tiny beside others of their row, ``bound_is_loose`` that its bound of an integer program does
     not know them; ``complaint`` is what is wrong with an answer that is less
     accurate than it should be; ``proofs`` say for each family how surely its rows hold. ``method`` and ``why`` are what
-    was chosen, where that was left open.
+    was chosen, where that was left open; ``remark`` is what else should be known.
     """
 
     status: str
@@ -57,6 +57,7 @@ class Solved:
     proofs: tuple[FamilyProof, ...] = ()
     method: str = ""
     why: str = ""
+    remark: str = ""
 
 
 def as_proved(solved: Solved, integers: bool = False) -> Solved:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_state
-from osilp_pyomo._options import whole_number
+from osilp_pyomo._options import shown_number, whole_number
 from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
 from osilp_pyomo.index.domain import on_points
 from osilp_pyomo.online.checked_policy import is_built_in
@@ -72,17 +72,25 @@ class Decision:
 
 def _amount(given: Any, row: str) -> float:
     """An amount of budget: a number, and nothing that merely can be read as one."""
-    if isinstance(given, bool | np.bool_) or not isinstance(given, Real) or not np.isfinite(float(given)):
-        raise OptionError(f"add_budget: the amount for '{row}' must be a finite number (got {given!r}).")
-    return float(given)
+    try:
+        amount = float(given) if isinstance(given, Real) and not isinstance(given, bool | np.bool_) else np.nan
+    except OverflowError:
+        amount = np.inf
+    if not np.isfinite(amount):
+        raise OptionError(f"add_budget: the amount for '{row}' must be a finite number (got {shown_number(given)}).")
+    return amount
 
 
 def _amounts(function: Callable[..., Any], points: FloatArray, row: str) -> FloatArray:
     """A function of the index at points, as numbers."""
     try:
         values = np.asarray(on_points(function, points))
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"add_budget: the function for '{row}' gives no numbers ({error}).") from error
+    except Exception as error:
+        # Whatever the user's own function may raise.
+        raise OptionError(
+            f"add_budget: the function for '{row}' gives no numbers ({type(error).__name__}: {error}); it must give "
+            "one for each point of the index."
+        ) from error
     if values.dtype.kind not in "iuf" or values.shape != (len(points),):
         raise OptionError(f"add_budget: the function for '{row}' must give one number for each point of the index.")
     return values.astype(float)
@@ -332,6 +340,7 @@ class Controller:
                 "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
             )
         live = self._live.copy()
+        live.kept = False
         for view in VIEWS:
             live.left[view] += self._evaluator.used(batch, taken, view)[0]
         live.pieces = self._given_back_on_pieces(live, batch, taken[0])
@@ -375,7 +384,7 @@ class Controller:
             if not np.all(np.isfinite(values)):
                 raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
             changes.append((group, {PROJECTED: projected, POINTWISE: values}))
-        live.rules = None
+        live.rules, live.kept = None, False
         live.total = {view: total.copy() for view, total in live.total.items()}
         for group, added in changes:
             for view, amounts in added.items():
@@ -465,7 +474,12 @@ class Controller:
 
     def meet(self, batch: Batch) -> LoopOutcome:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
-        return self._live_run(self._checked(batch))
+        counted = self._checked(batch)
+        outcome = self._live_run(counted)
+        if counted is batch:
+            return outcome
+        # The guard has lifted what these arrivals use at points.
+        return replace(outcome, point_use=self._evaluator.total_use(batch, outcome.decided)[None])
 
     def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
         """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed."""
@@ -474,6 +488,7 @@ class Controller:
         live = self._live.copy()
         try:
             outcome = self._loop.run(live, batch, forced)
+            live.kept &= forced is None
             if len(outcome.rewards) < len(batch):
                 outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
             live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
@@ -492,7 +507,10 @@ class Controller:
 
     @property
     def point_remaining(self) -> FloatArray:
-        """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it."""
+        """What is left at every grid point, and of every ordinary row; signs turned so that use counts against it.
+
+        As the guard counts it: a pointwise one lowers limits and lifts uses by what is between the points.
+        """
         return self._live.left[POINTWISE].copy()
 
     @property
@@ -572,13 +590,17 @@ class Controller:
         if isinstance(x, Mapping | pd.Series):
             given = dict(x.items())
             missing = [label for label in labels if label.column not in given]
-            if missing or len(given) != len(labels):
+            if missing or not len(given) == len(x) == len(labels):
                 raise DataError(
                     f"x must have exactly the entries {', '.join(repr(label.column) for label in labels)} (got "
-                    f"{', '.join(map(repr, given))})."
+                    f"{', '.join(map(repr, x.keys()))})."
                 )
             x = [given[label.column] for label in labels]
-        entries = np.asarray(x)
+        try:
+            entries = np.asarray(x)
+        except ValueError:
+            # Numpy knows no array with rows of several lengths.
+            entries = np.array(None)
         if entries.dtype.kind not in "iuf":
             raise DataError(f"x must be numbers (got {x!r}).")
         values = np.atleast_1d(entries).astype(float)

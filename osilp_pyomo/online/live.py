@@ -31,7 +31,8 @@ class Live:
 
     ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
     between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
-    that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so.
+    that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
+    says that no point of a guard is overrun, and False that this is not known.
     """
 
     t: int
@@ -47,6 +48,7 @@ class Live:
     gaps: dict[str, str] = field(default_factory=dict)
     offers: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
     pieces: tuple[Pieces, ...] = ()
+    kept: bool = False
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
@@ -54,7 +56,7 @@ class Live:
         left = {view: each.copy() for view, each in self.left.items()}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
-            gaps=self.gaps, offers=self.offers, pieces=self.pieces,
+            gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept,
         )  # fmt: skip
 
     def packed(self) -> Live:
@@ -66,7 +68,7 @@ class Live:
         state = {name: next(parts) for name in self.state}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules, pack,
-            self.gaps,
+            self.gaps, kept=self.kept,
         )  # fmt: skip
 
     def follow(self, other: Live) -> bool:
@@ -75,7 +77,7 @@ class Live:
             return False
         self.pack[:] = other.pack
         self.t, self.horizon, self.earned = other.t, other.horizon, other.earned
-        self.total, self.rules, self.gaps = other.total, other.rules, other.gaps
+        self.total, self.rules, self.gaps, self.kept = other.total, other.rules, other.gaps, other.kept
         return True
 
     @property

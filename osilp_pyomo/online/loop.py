@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
@@ -40,6 +40,7 @@ from osilp_pyomo.online.stages.template import CONSTANT
 
 # Numbers of uses on pieces that are held together, and arrivals that are cut into pieces together.
 _BLOCK, _TOGETHER = 2**20, 512
+_NO_NEIGHBOURS = np.zeros((2, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +48,14 @@ class LoopOutcome:
     """Decisions for a batch: (B, n) wanted and decided, reasons (B,) as numbers, and rewards (B,).
 
     Where the loop does not know the rewards of all decisions, there are fewer; the controller then computes them.
+    ``point_use`` (batches or 0, M) is what the decisions of a batch use at points, where a guard counts otherwise.
     """
 
     wanted: FloatArray
     decided: FloatArray
     reasons: FloatArray
     rewards: FloatArray = field(default_factory=lambda: np.empty(0))
+    point_use: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def concat(cls, pieces: Sequence[LoopOutcome]) -> LoopOutcome:
@@ -86,6 +89,7 @@ class StageLoop:
         # Rows whose columns are steps are guarded piece by piece.
         self._on_pieces = guard == POINTWISE and bool(program.index_guard.stepped)
         self._guard_view = GUARDED if self._on_pieces else guard
+        self._neighbours = program.index_guard.beside if guard == POINTWISE else _NO_NEIGHBOURS
         self.steps_single = self._runs_single and not self._evaluator.has_fixed and not self._on_pieces
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
@@ -302,8 +306,12 @@ class StageLoop:
         left, slack = live.left[self._view], self._rules(live).margins[self._view][fitting.SLACK]
         positive = live.total[self._view] >= 0
         budget = share * np.where(positive & (left <= fitting.USED_UP * slack), 0.0, left)
-        found = self.program.resolve(live.history, budget, live.state["dual"], self.policy.view, self.policy.solver)
-        if found is not None:
+        found = self.program.resolve(
+            live.history, budget, live.state["dual"], self.policy.view, fitting.nothing(slack, live.horizon),
+            self.policy.solver,
+        )  # fmt: skip
+        # A price that cannot be counted is none, in the middle of a batch as after a single step.
+        if found is not None and np.all(np.abs(found[0]) < kernels.LARGEST):
             live.state = {**live.state, "dual": found[0]}
             live.fractions = found[1]
 
@@ -346,7 +354,7 @@ class StageLoop:
             others = None if others is None else others[at]
         stopped = run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), self._guarded_view,
+            lower, upper, bool(self._integer[0]), self._guarded_view, self._beside(live),
             # Of projected arrivals the use at points is not known, nor asked for by a guard.
             self._no_points if others is None else others, rules.margins[view], rules.margins[other], live.left[view],
             live.left[other], state["dual"], state["learner"], state["centre"], state["average"], state["numbers"],
@@ -360,6 +368,17 @@ class StageLoop:
         if stopped >= 0 or not abs(live.earned) < kernels.LARGEST:
             raise too_large(batch.arrivals.name(place))
         return x, wanted.item(), int(reasons.item()), reward
+
+    def _beside(self, live: Live) -> IntArray:
+        """Neighbours (2, n) of the points of a guard that keeps the index between them; none while all are kept.
+
+        What is decided under a guard keeps points that are kept.
+        """
+        count = self._neighbours.shape[1]
+        if count and not live.kept:
+            left, slack = live.left[self._guard_view], self._rules(live).margins[self._guard_view][fitting.SLACK]
+            live.kept = not np.any(left[:count] < -fitting.OVERRUN * slack[:count])
+        return _NO_NEIGHBOURS if live.kept else self._neighbours
 
     def _by_kernel(
         self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
@@ -382,14 +401,14 @@ class StageLoop:
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
             np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), self._guarded_view,
-            np.ascontiguousarray(others), rules.margins[view], rules.margins[other], live.left[view], live.left[other],
-            dual, learner, centre, average, numbers, wanted, taken, reasons,
+            self._beside(live), np.ascontiguousarray(others), rules.margins[view], rules.margins[other],
+            live.left[view], live.left[other], dual, learner, centre, average, numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
             gained = np.empty(len(batch))
             stopped = self._solver.runner(len(batch))(
                 *known, self.program.theta(batch), batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower,
-                batch.upper, *tracked, gained,
+                batch.upper, *tracked[:2], *tracked[3:], gained,
             )  # fmt: skip
             if stopped >= 0:
                 # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
@@ -474,7 +493,8 @@ class StageLoop:
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
             caps = self._caps(live, one)
             if len(caps) and caps[0] < 1.0:
-                wanted = wanted * kernels.capped(live.left[view], float(caps[0]), evaluator.used(one, wanted, view)[0])
+                used, margins = evaluator.used(one, wanted, view)[0], self._rules(live).margins[view]
+                wanted = wanted * kernels.capped(live.left[view], margins, float(caps[0]), used)
         taken = wanted
         coming = self._coming(live, one) if self._needs else None
         if forced is not None:
@@ -502,7 +522,7 @@ class StageLoop:
         for other in live.left:
             if other != view and other in one.use:
                 live.left[other] = live.left[other] - evaluator.used(one, taken, other)[0]
-        live.t += 1
+        live.t, live.kept = live.t + 1, False
         # Adding zero takes the sign from -0.0.
         return LoopOutcome(wanted + 0.0, taken + 0.0, np.array([float(reason)]))
 
@@ -560,6 +580,8 @@ class StageLoop:
         fixed = one.fixed[view]
         margins = self._rules(live).margins[view].copy()
         margins[fitting.RESERVE] *= fitting.share_ahead(float(live.horizon), live.t)
+        beside = self._beside(live)
+        left = fitting.left_beside(left, margins[fitting.SLACK], beside) if beside.size else left
         room = Room(
             one.use[view][0],
             fixed[0] if len(fixed) else np.zeros(len(left)),

@@ -6,6 +6,9 @@ its offer; from the offers of the arrivals met so far follows what the arrivals 
 that are alike and come in any order: with the mean m and the mean square s of an offer, n of them bring at least
 ``n m - 4 sqrt(n s)`` but for a chance of some 1e-5 (and far less where offers are all or nothing). Where less than that
 is missing an arrival is decided by its price; where more is, it adds what it can.
+
+The mean of very few is not known: after one arrival that offers 1 it would be 1. So m and s are counted as if a few
+more had come that offer nothing, which soon makes no difference.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from osilp_pyomo.online.stages.template import StageTemplate
 
 # By how many standard deviations what comes may fall behind what is expected.
 _DEVIATIONS = 4.0
+# As if so many more arrivals had come that offer nothing.
+_MORE = 5
 # What is missing below this share of an offer is rounding.
 _ROUNDING = 1e-9
 # What an arrival is asked to add at least, as a share of what a row needs in all.
@@ -54,7 +59,7 @@ def count_offer(offers: FloatArray, offer: FloatArray) -> FloatArray:
 
 def surely_coming(offers: FloatArray, met: int, ahead: int) -> FloatArray:
     """What so many arrivals ahead will bring at least to each row, as far as those met so far tell."""
-    mean, square = offers / max(met, 1)
+    mean, square = offers / (met + _MORE)
     return np.maximum(ahead * mean - _DEVIATIONS * np.sqrt(ahead * square), 0.0)
 
 

@@ -139,9 +139,9 @@ class OnlineProgram(ProgramData):
         chosen = self._guard(guard, null)
         made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
         if warm_start is not None:
-            made.begin_at(
-                warm_dual(self.evaluator, self.solver, warm_start, view_of(policy), self.intake.frame, self.horizon)
-            )
+            view, read = view_of(policy), self.intake.frame
+            size = self.budget_sizes[view]
+            made.begin_at(warm_dual(self.evaluator, self.solver, warm_start, view, read, self.horizon, size))
         return made
 
     def _guard(self, guard: str | None, null: Any) -> str:
@@ -198,8 +198,8 @@ class OnlineProgram(ProgramData):
     ) -> Any:
         """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, projected ones, or chunks.
 
-        The decisions are those of single steps. Arrivals are evaluated and projected in blocks; the horizon is the
-        program's, so that fewer arrivals are the beginning of a run.
+        The decisions are those of single steps, up to rounding. Arrivals are evaluated and projected in blocks; the
+        horizon is the program's, so that fewer arrivals are the beginning of a run.
 
         Parameters
         ----------

@@ -377,6 +377,8 @@ class ProgramData:
         names = self.template.data_names(term)
         return term.group(self._own, np.arange(len(self._own)), names, (label,))
 
-    def resolve(self, history: Any, budget: FloatArray, dual: FloatArray, view: str, solver: str) -> Any:
+    def resolve(
+        self, history: Any, budget: FloatArray, dual: FloatArray, view: str, nothing: FloatArray, solver: str
+    ) -> Any:
         """Dual and fractions of the sample problem of remembered arrivals."""
-        return solve_history(self.evaluator, self.solver, history, budget, dual, view, solver)
+        return solve_history(self.evaluator, self.solver, history, budget, dual, view, nothing, solver)

@@ -35,11 +35,14 @@ def solve_history(
     budget: FloatArray,
     dual: FloatArray,
     view: str,
+    nothing: FloatArray,
     lp_solver: str = AUTO,
 ) -> tuple[FloatArray, FloatArray | None] | None:
     """Dual (R,) of the sample problem on a budget, and the share (N, n) of each decision's range that it takes.
 
-    None where the sample problem has no solution; the price then stays what it was.
+    Uses of linear stages that are no more than ``nothing`` (R,) are none: where there is no budget at all, each of them
+    would ask for a price of its own inverse. None where the sample problem has no solution; the price then stays what
+    it was.
     """
     template = evaluator.template
     floor = evaluator.resources[view].floor
@@ -47,9 +50,9 @@ def solve_history(
         budget = budget - history.multiplicity @ history.fixed
     if not template.linear:
         return _concave(evaluator, solver, history, budget, floor, dual, view)
+    usage = _without_tails(history, nothing)
     if template.own_rows:
-        return _with_own_rows(evaluator, history, budget, floor, view)
-    usage = history.use
+        return _with_own_rows(evaluator, history, usage, budget, floor, view)
     count, width, resources = usage.shape
     times = np.repeat(history.multiplicity, width)
     lower, upper = history["lower"].ravel(), history["upper"].ravel()
@@ -66,6 +69,13 @@ def solve_history(
     return found.dual, share.reshape(count, width)
 
 
+def _without_tails(history: History, nothing: FloatArray) -> FloatArray:
+    """Uses (N, n, R), without those that are nothing whatever is decided."""
+    reach = np.maximum(np.abs(history["lower"]), np.abs(history["upper"]))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(history.use) * reach[:, :, None] <= nothing, 0.0, history.use)
+
+
 def _concave(
     evaluator: Evaluator,
     solver: StageSolver,
@@ -74,7 +84,7 @@ def _concave(
     floor: FloatArray,
     dual: FloatArray,
     view: str,
-) -> tuple[FloatArray, None]:
+) -> tuple[FloatArray, None] | None:
     """The dual of concave stages, each as often as it came."""
     if view == POINTWISE:
         raise OptionError("Resolve(exact=True) needs linear stages; use Resolve() with guard='pointwise'.")
@@ -83,16 +93,15 @@ def _concave(
     times = history.multiplicity
     problem = ConcaveProblem(evaluator, solver, batch, times)
     found = minimize_dual(problem, ResourceUse(rows.usage, budget, floor, rows.parts), dual, 1e-6)
-    return found.dual, None
+    return (found.dual, None) if found.solvable else None
 
 
 def _with_own_rows(
-    evaluator: Evaluator, history: History, budget: FloatArray, floor: FloatArray, view: str
+    evaluator: Evaluator, history: History, usage: FloatArray, budget: FloatArray, floor: FloatArray, view: str
 ) -> tuple[FloatArray, None] | None:
     """The dual of linear stages with rows of their own: one LP of all of them, rows of grid points as needed."""
     template = evaluator.template
     times = history.multiplicity
-    usage = history.use
     count, width, resources = usage.shape
     columns = usage.reshape(count * width, resources)
     stretched = np.repeat(times, width)

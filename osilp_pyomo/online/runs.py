@@ -106,10 +106,20 @@ class RunSummary(ABC):
     """
 
     def __init__(
-        self, evaluator: Evaluator, controller: Controller, earned: float, reasons: Any, seconds: float, projected: bool
+        self,
+        evaluator: Evaluator,
+        controller: Controller,
+        earned: float,
+        reasons: Any,
+        seconds: float,
+        projected: bool,
+        point_use: FloatArray,
     ) -> None:
         self._evaluator, self._projected = evaluator, projected
-        self._point_remaining, self._remaining = controller.point_remaining, controller.projected_remaining
+        self._counted, self._remaining = controller.point_remaining, controller.projected_remaining
+        # What a guard counts between points is there to keep the index, and is no use at points.
+        total = evaluator.resources[POINTWISE].total
+        self._point_remaining = total - point_use.sum(axis=0) if len(point_use) else self._counted
         self.objective = earned + evaluator.template.offset
         self.sense = "maximize" if evaluator.template.maximize else "minimize"
         self.counts = {reason: int(count) for reason, count in zip(REASONS, reasons, strict=True) if count}
@@ -267,11 +277,21 @@ class RunSummary(ABC):
         if self.guard != POINTWISE:
             return points
         why = self._gaps.get(use.name)
-        return (
-            f"anywhere on its index, {points} and between them"
-            if why is None
-            else f"{points}; between them nothing is kept, for {why}"
-        )
+        if why is not None:
+            return f"{points}; between them nothing is kept, for {why}"
+        if not self._known_between(use):
+            return f"{points}; they are too far apart to tell it of what is between them"
+        return f"anywhere on its index, {points} and between them"
+
+    def _known_between(self, use: RowUse) -> bool:
+        """Whether what a guard counts at points says that a row is kept between them."""
+        groups = [group for group in self._evaluator.groups if group.name == use.name and group.family is not None]
+        for group in groups:
+            limit = np.abs(self._evaluator.limit(group))
+            scale = np.maximum(limit, np.median(limit))
+            if np.any(self._counted[group.slices[POINTWISE]] < -1e-10 * np.where(scale > 0, scale, 1.0)):
+                return False
+        return True
 
     def __str__(self) -> str:
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
@@ -341,7 +361,8 @@ class Run(RunSummary):
     ) -> None:
         codes = outcome.reasons.astype(int)
         counts = np.bincount(codes, minlength=len(REASONS))
-        super().__init__(evaluator, controller, float(outcome.rewards.sum()), counts, seconds, projected)
+        earned, used = float(outcome.rewards.sum()), outcome.point_use
+        super().__init__(evaluator, controller, earned, counts, seconds, projected, used)
         template, index = evaluator.template, arrivals.index
         self._arrivals, self._taken = arrivals, outcome.decided
         single = len(template.decisions) == 1 and not template.decisions[0].key
@@ -394,8 +415,9 @@ class LongRun(RunSummary):
         seconds: float,
         written: Path | None,
         data: DataMoments,
+        point_use: FloatArray,
     ) -> None:
-        super().__init__(evaluator, controller, earned, reasons, seconds, False)
+        super().__init__(evaluator, controller, earned, reasons, seconds, False, point_use)
         self.arrivals = int(np.sum(reasons))
         self.written = written
         self._data = data

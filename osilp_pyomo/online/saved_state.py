@@ -6,28 +6,28 @@ controller of the same program and policy, whoever wrote the file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import MOST
 from osilp_pyomo.errors import SavedStateError
 from osilp_pyomo.online.history import HISTORY, History
 from osilp_pyomo.online.kernels.linear import LARGEST
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.pieces import Pieces
 
-# The largest whole number that a header may hold: what a float still counts.
-_MOST = 2**53
 _FRACTIONS = "fractions"
 
 
 def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]]) -> None:
     """Refuse a header whose entries are not what ``save`` writes; ``choices`` are the words that entries may be."""
-    for name, least in (("t", 0), ("horizon", 1), ("seed", 0)):
+    for name, least, most in (("t", 0, MOST), ("horizon", 1, MOST), ("seed", 0, math.inf)):
         value = header.get(name)
-        if type(value) is not int or not least <= value <= _MOST:
+        if type(value) is not int or not least <= value <= most:
             raise _wrong(path, f"'{name}' must be a whole number of at least {least} (got {value!r})")
     for name, words in choices.items():
         if header.get(name) not in words:

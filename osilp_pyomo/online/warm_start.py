@@ -14,6 +14,7 @@ from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.controller import Controller
 from osilp_pyomo.online.history import History, keys_of
+from osilp_pyomo.online.kernels.fitting import SLACK, make_margins, nothing
 from osilp_pyomo.online.policies import view_of
 from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE
@@ -22,14 +23,16 @@ from osilp_pyomo.online.stages.linear import StageSolver
 from osilp_pyomo.online.stages.template import Arrivals
 
 
-def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str, read: Any, horizon: int) -> FloatArray:
-    """A dual in the coordinates of a policy from whatever the user has."""
+def warm_dual(
+    evaluator: Evaluator, solver: StageSolver, source: Any, view: str, read: Any, horizon: int, size: FloatArray
+) -> FloatArray:
+    """A dual in the coordinates of a policy from whatever the user has; ``size`` measures rounding of budgets."""
     if isinstance(source, Controller):
         if view_of(source.policy) != view or len(source.dual) != evaluator.resources[view].size:
             raise OptionError("warm_start: the other controller prices other resources; give its price instead.")
         return source.dual
     if isinstance(source, pd.DataFrame):
-        return _from_arrivals(evaluator, solver, read(source), view, horizon)
+        return _from_arrivals(evaluator, solver, read(source), view, horizon, size)
     duals: dict[str, float] = {}
     if isinstance(source, Result):
         duals = {str(name): float(value) for name, value in source.duals.items()}
@@ -44,14 +47,16 @@ def warm_dual(evaluator: Evaluator, solver: StageSolver, source: Any, view: str,
 
 
 def _from_arrivals(
-    evaluator: Evaluator, solver: StageSolver, arrivals: Arrivals, view: str, horizon: int
+    evaluator: Evaluator, solver: StageSolver, arrivals: Arrivals, view: str, horizon: int, size: FloatArray
 ) -> FloatArray:
     """The dual of the offline problem of past arrivals with the program's budget an arrival."""
     history = History(view)
     batch = evaluator.batch(arrivals)
     history.add(batch, keys_of(batch))
     total = evaluator.resources[view].total
-    found = solve_history(evaluator, solver, history, total * len(arrivals) / horizon, np.zeros(len(total)), view)
+    tails = nothing(make_margins(total, size, horizon)[SLACK], horizon)
+    budget, dual = total * len(arrivals) / horizon, np.zeros(len(total))
+    found = solve_history(evaluator, solver, history, budget, dual, view, tails)
     if found is None:
         raise OptionError("warm_start: the offline problem of these arrivals has no solution.")
     return found[0]

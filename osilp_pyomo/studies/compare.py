@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from osilp_pyomo._files import LOCK, locked, refuse_unwritable, write_text_at_once
+from osilp_pyomo._files import LOCK, is_beside, locked, refuse_unwritable, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
@@ -518,7 +518,7 @@ def _refuse_file(folder: Path) -> None:
 def _refuse_other(folder: Path, settings: Mapping[str, Any]) -> None:
     """Refuse a folder that holds something else than this study."""
     before = read_header(folder)
-    if not before and folder.exists() and any(each.name != LOCK for each in folder.iterdir()):
+    if not before and folder.exists() and any(each.name != LOCK and not is_beside(each) for each in folder.iterdir()):
         raise SavedStateError(f"'{folder}' holds other files than a study; give path= a folder of its own.")
     for name, value in settings.items():
         there = before.get(name, value)

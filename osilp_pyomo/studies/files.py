@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from osilp_pyomo._files import write_at_once
+from osilp_pyomo._files import sweep_folder, write_at_once
 from osilp_pyomo.errors import MissingPackageError, OptionError, SavedStateError
 from osilp_pyomo.online.runs import BENCHMARKS
 from osilp_pyomo.studies.trial import FRAMES, Job, Records
@@ -27,6 +27,8 @@ FORMAT = 1
 FILE_FORMATS = ("csv", "parquet")
 _HEADER, _TRIALS, _DIGESTS = "study.json", "trials", "tables.json"
 _JOB = ("horizon", "grid", "trial")
+# How often tables that change while they are read are read again.
+_AGAIN = 100
 # What a header must say.
 _PARTS = {"model", "description", "policies", "guards", "order", "sampler", "trials", "horizons", "grids", "benchmarks",
           "budget", "seed", "versions", "program"}  # fmt: skip
@@ -101,7 +103,38 @@ def write_trial(folder: Path, job: Job, records: Records) -> None:
 
 
 def read_tables(folder: Path) -> Tables:
-    """Everything that is finished: the tables, and the trials that are not in them yet."""
+    """Everything that is finished: the tables, and the trials that are not in them yet.
+
+    A study that ends meanwhile moves its trials into the tables: what was read while those changed is read again.
+    """
+    for attempt in range(_AGAIN):
+        before = _stamps(folder)
+        try:
+            tables = _read_once(folder)
+        except (SavedStateError, FileNotFoundError):
+            if attempt == _AGAIN - 1 or _stamps(folder) == before:
+                raise
+            continue
+        if _stamps(folder) == before:
+            return tables
+    raise SavedStateError(f"'{folder}' changes all the time while it is read; try again when its study has ended.")
+
+
+def _stamps(folder: Path) -> list[tuple[int, int, int] | None]:
+    """By what the tables of a folder, and their digests, are told from others that take their places."""
+    names = [_DIGESTS, *(f"{name}.{each}" for name in FRAMES for each in FILE_FORMATS)]
+    return [_stamp(folder / name) for name in names]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _read_once(folder: Path) -> Tables:
     tables = {name: _read_table(folder, name) for name in FRAMES}
     known = set(jobs_of(tables["runs"]))
     # Where writing was cut short, other tables may hold trials that the runs do not; those have files still.
@@ -115,7 +148,10 @@ def read_tables(folder: Path) -> Tables:
             frames = {name: pd.DataFrame(records[name]) for name in FRAMES}
             if set(jobs_of(frames["runs"])) != {job}:
                 raise ValueError("it holds no runs of its trial")
-        except (ValueError, KeyError, TypeError) as error:
+        except FileNotFoundError:
+            # Its study has ended, and the tables have changed; or somebody has removed it.
+            continue
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise SavedStateError(
                 f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
             ) from None
@@ -146,6 +182,7 @@ def write_tables(folder: Path, tables: Tables, file_format: str) -> None:
     _write_digests(folder, new)
     for job in set(jobs_of(tables["runs"])):
         _trial_path(folder, job).unlink(missing_ok=True)
+    sweep_folder(folder / _TRIALS)
     if (folder / _TRIALS).is_dir() and not any((folder / _TRIALS).iterdir()):
         (folder / _TRIALS).rmdir()
 

@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.contrib.pyros import BoxSet, CardinalitySet, DiscreteScenarioSet
 from pyomo.dae import ContinuousSet
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 
 import osilp_pyomo as osilp
 from osilp_pyomo import dro, errors
@@ -497,3 +497,55 @@ def test_a_ball_on_scenarios():
     _, result, _ = solved(lambda m: dro.worst_case_expectation(m, lambda m, xi: xi[0] - xi[1], ambiguity))
     # From (0, 0) or from (1, 1) to (2, 0) costs 2 and gains 2.
     assert result.objective == pytest.approx(0.3, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chi_square_has_a_closed_form(seed):
+    """Where no probability becomes zero the worst mean is ``mean + sqrt(radius * variance)`` (Cauchy and Schwarz)."""
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=12), rng.dirichlet(np.full(12, 5.0))
+    mean = weights @ points
+    variance = weights @ (points - mean) ** 2
+    m = pyo.ConcreteModel()
+    worst = dro.worst_case_expectation(m, lambda m, xi: xi, dro.Reweighting(points, weights, chi_square=0.02))
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    assert result.certified
+    assert result.objective == pytest.approx(mean + np.sqrt(0.02 * variance), rel=1e-8)
+    atoms = dro.worst_case_distribution(result, worst)
+    found = atoms.set_index("scenario")["probability"].to_numpy()
+    assert np.sum((found - weights) ** 2 / weights) == pytest.approx(0.02, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kullback_leibler_tilts_exponentially(seed):
+    """The worst probabilities are ``weights exp(xi / t)``, normalised, with the t that uses up the radius."""
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=12), rng.dirichlet(np.full(12, 5.0))
+
+    def tilted(t):
+        raw = weights * np.exp((points - points.max()) / t)
+        p = raw / raw.sum()
+        return p, float(p @ np.log(p / weights))
+
+    t = brentq(lambda t: tilted(t)[1] - 0.1, 0.05, 50.0, xtol=1e-14)
+    m = pyo.ConcreteModel()
+    worst = dro.worst_case_expectation(m, lambda m, xi: xi, dro.Reweighting(points, weights, kullback_leibler=0.1))
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    assert result.certified
+    assert result.objective == pytest.approx(tilted(t)[0] @ points, rel=1e-8)
+    found = dro.worst_case_distribution(result, worst).set_index("scenario")["probability"].to_numpy()
+    assert found == pytest.approx(tilted(t)[0], abs=1e-5)
+
+
+def test_no_divergence_and_a_negative_one():
+    for radius in ({"chi_square": 0.0}, {"kullback_leibler": 0.0}):
+        m = pyo.ConcreteModel()
+        m.o = pyo.Objective(
+            expr=dro.worst_case_expectation(m, lambda m, xi: xi, dro.Reweighting([1.0, 3.0], [0.25, 0.75], **radius))
+        )
+        assert osilp.solve(m).objective == pytest.approx(2.5)
+    with pytest.raises(osilp.errors.OptionError) as told:
+        dro.Reweighting([1.0, 2.0], chi_square=-1)
+    assert str(told.value) == "the chi square must be a number >= 0 (got -1)."

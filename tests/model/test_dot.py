@@ -778,7 +778,6 @@ def scipy_optimum(row, limit):
 
 NOT_LINEAR = [
     lambda m, u: np.maximum(u, m.y) + m.x["a"] >= 3,
-    lambda m, u: np.maximum(u, osilp.dot([1.0, 2.0, 3.0], m.x)) <= m.y,
     lambda m, u: np.clip(u, 0.2, m.y) <= m.x["a"],
     lambda m, u: m.y * osilp.dot([1.0, 2.0, 3.0], m.x) <= u,
 ]
@@ -792,6 +791,16 @@ def test_variables_within_functions_are_not_taken_for_data(rule):
     m.c = osilp.SemiInfiniteConstraint(m.u, rule=rule)
     with pytest.raises(osilp.errors.NotLinearError):
         osilp.solve(m)
+
+
+def test_a_convex_function_of_variables_is_one():
+    m = plain_model(True)
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: np.maximum(u, osilp.dot([1.0, 2.0, 3.0], m.x)) <= m.y)
+    result = osilp.solve(m)
+    assert result.certified
+    x = result.values
+    assert max(1.0, x["x[a]"] + 2 * x["x[b]"] + 3 * x["x[c]"]) <= x["y"] + 1e-9
 
 
 REFUSED_IN_NUMPY = {

@@ -189,7 +189,7 @@ def test_concave_rows_are_certified_as_such():
         AxisAlignedEllipsoidalSet([0.0], [1.0]), lambda m, xi: (1 - xi[0] ** 2 / 2 + xi[0] / 2) * m.x[0] + m.x[1] <= 1
     )
     m.x[1].fix(0)
-    result = osilp.solve(m)
+    result = osilp.solve(m, "exchange")
     assert result.objective == pytest.approx(8 / 9, abs=1e-8)
     assert result.separation == {"c": "concave rows"}
     assert (
@@ -214,9 +214,12 @@ def test_full_quadratic_forms_are_known_to_be_concave_by_their_eigenvalues():
         ) * m.x <= 1,
     )  # fmt: skip
     top = 10 - linear @ np.linalg.solve(curved, linear) / 4
-    result = osilp.solve(m)
+    result = osilp.solve(m, "exchange")
     assert result.objective == pytest.approx(1 / top, rel=1e-8)
     assert result.separation == {"c": "concave rows"}
+    by_cones = osilp.solve(m)
+    assert (by_cones.method, by_cones.certified) == ("counterpart", True)
+    assert by_cones.objective == pytest.approx(1 / top, rel=1e-7)
 
 
 def test_convex_rows_are_searched_and_said_to_be():
@@ -460,7 +463,7 @@ def interval_model():
     m.u = ContinuousSet(bounds=(0, 1))
     m.x = pyo.Var([0, 1], bounds=(0, 10))
     m.o = pyo.Objective(expr=m.x[0] + m.x[1], sense=pyo.maximize)
-    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x[0] + u * m.x[1] <= 1)
+    m.c = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x[0] + pyo.exp(u) * m.x[1] <= 1)
     return m
 
 
@@ -469,12 +472,12 @@ def interval_model():
     [
         (
             interval_model,
-            "method='counterpart' is for rows over an uncertainty set of PyROS (got u in [0, 1]); use method='exchange'.",
+            "method='counterpart' is for rows over an uncertainty set of PyROS, or quadratic in an index without ends (got u in [0, 1]); use method='exchange'.",
         ),
         (
             lambda: profit_model(SQUARE, lambda m, xi: xi[0] ** 2 * m.x[0] <= 1),
-            "method='counterpart' is for rows affine in the uncertain vector, which this one is not; use "
-            "method='exchange'.",
+            "method='counterpart' is for rows affine in the uncertain vector, or quadratic in a way that duality is exact "
+            "for, which this one is not; use method='exchange'.",
         ),
     ],
 )

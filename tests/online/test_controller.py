@@ -157,7 +157,7 @@ def test_primitives_are_the_same_in_both_forms(data):
     margins = fitting.make_margins(np.abs(c), np.ones(size), 1000)
     for name, arguments in {
         "inner": (a, b), "inner_abs": (a, b), "distance": (a, share, b), "room": (b, margins, ahead, a),
-        "fits": (b, margins, ahead, a), "capped": (b, share, a),
+        "fits": (b, margins, ahead, a), "capped": (b, margins, share, a),
     }.items():  # fmt: skip
         loop, numpy = (getattr(kernels, f"_{name}_{form}")(*arguments) for form in ("loop", "numpy"))
         assert loop == pytest.approx(numpy, rel=1e-12, abs=1e-12)

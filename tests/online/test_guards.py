@@ -35,6 +35,34 @@ def packing(limit, horizon, grid=10, domain=pyo.Reals, use=lambda a, u: a * (1 -
     return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=osilp.Midpoint(grid))
 
 
+def bumps(column, limit, horizon=200):
+    """Arrivals that earn ``value`` and use a function of the index around ``place``."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.high = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(column(m.high[t], u - m.place[t]) * m.x[t] for t in m.T) <= limit(u)
+    )
+    return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=osilp.Midpoint(100), basis=osilp.RBF(8))
+
+
+def bump_arrivals(count, low=0.45, high=0.95):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"value": rng.uniform(size=count), "place": rng.uniform(low, high, count), "high": 1.0})
+
+
+BUMPS = {
+    "hat": lambda high, away: pyo.Expr_if(abs(away) < 0.05, 1 - abs(away) / 0.05, 0),
+    "high hat": lambda high, away: high * pyo.Expr_if(abs(away) < 0.05, 1 - abs(away) / 0.05, 0),
+    "kernel": lambda high, away: high * pyo.exp(-((away / 0.03) ** 2)),
+}
+
+
 # -- what fits ------------------------------------------------------------------------------------------
 
 
@@ -100,6 +128,43 @@ def test_an_overrun_point_is_guarded_for_ever(how):
     reasons = {controller.step(value=0.5, place=0.3 + k / 100).reason for k in range(40)}
     assert reasons == {"null"}
     np.testing.assert_array_equal(controller.point_remaining, overrun)
+
+
+@pytest.mark.parametrize("column", BUMPS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_closed_stretch_far_away_stops_nobody(column, exact):
+    """Caution is about uses: where there is no room at all, a tail or a lift of 1e-300 is none."""
+    program = bumps(BUMPS[column], lambda u: pyo.Expr_if(u < 0.1, 0, 20))
+    run = program.replay(osilp.Resolve(exact=exact), bump_arrivals(200), "pointwise")
+    assert run.decisions.sum() > 150
+    assert run.objective > program.replay(osilp.Greedy(), bump_arrivals(200), "pointwise").objective
+
+
+def test_a_point_without_budget_asks_for_no_price_of_what_is_nothing():
+    """At the kink of the limit nothing is left, and lifts there are 1e-307: arrivals elsewhere are ordinary ones."""
+    program = bumps(
+        lambda high, away: high * pyo.Expr_if(abs(away) < 0.1, 1 - abs(away) / 0.1, 0),
+        lambda u: 1.2 * abs(u - 0.5605292666972036),
+        horizon=12,
+    )
+    data = pd.DataFrame({"value": [0.75, 0.33, 0.5, 0.4, 0.3], "place": [0.4, 0.1, 0.56, 0.57, 0.9], "high": 2.0})
+    controller = program.controller(osilp.Resolve(exact=True), "pointwise")
+    taken, prices = [], []
+    for row in data.to_dict("records"):
+        taken.append(controller.step(**row).x)
+        prices.append(controller.dual.max())
+    assert taken == program.replay(osilp.Resolve(exact=True), data, "pointwise").decisions.tolist()
+    assert min(taken[0], taken[1], taken[4]) > 0.01
+    assert max(prices) < 100
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_place_that_was_overrun_far_away_stops_nobody(exact):
+    controller = bumps(BUMPS["kernel"], lambda u: 20 + 0 * u).controller(osilp.Resolve(exact=exact), "pointwise")
+    for _ in range(25):
+        controller.update(value=1.0, place=0.05, high=1.0, x=1.0)
+    assert controller.steps(bump_arrivals(170))["x"].sum() > 150
+    assert controller.step(value=1.0, place=0.06, high=1.0).x == 0.0
 
 
 def test_the_last_of_whole_units_is_taken():
@@ -404,3 +469,122 @@ def test_a_curve_that_is_a_function_leaves_a_gap_of_its_own_controller(tmp_path)
     assert two.gaps == {}
     one.save(tmp_path / "state.npz")
     assert osilp.load_controller(tmp_path / "state.npz", program).gaps == one.gaps
+
+
+# -- points that were overrun, and what is beside them -----------------------------------------------------------
+
+WAVES = {
+    "linear": (lambda h, p, u: h * (u - p), lambda h, p, u: h * (u - p)),
+    "wave": (lambda h, p, u: h * pyo.cos(9 * u + 6 * p), lambda h, p, u: h * np.cos(9 * u + 6 * p)),
+    "bump": (
+        lambda h, p, u: h * pyo.exp(-(((u - p) / 0.15) ** 2)),
+        lambda h, p, u: h * np.exp(-(((u - p) / 0.15) ** 2)),
+    ),
+    "hat": (
+        lambda h, p, u: h * pyo.Expr_if(abs(u - p) < 0.2, 1 - abs(u - p) / 0.2, 0),
+        lambda h, p, u: h * np.where(np.abs(u - p) < 0.2, 1 - np.abs(u - p) / 0.2, 0),
+    ),
+}
+NEAR_ZERO = {
+    "touches zero": (lambda u: 10 * (u - 0.31) ** 2, lambda u: 10 * (u - 0.31) ** 2),
+    "near zero": (lambda u: 1 + pyo.sin(15 * u), lambda u: 1 + np.sin(15 * u)),
+    "even": (lambda u: 2 + 0 * u, lambda u: 2 + 0 * u),
+}
+
+
+def waves(column, limit, count=1):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.K = pyo.RangeSet(count)
+    m.h = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.p = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, m.K, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.x[t, k] for t in m.T for k in m.K), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: sum(column(m.h[t], m.p[t] / k, u) * m.x[t, k] for t in m.T for k in m.K) <= limit(u),
+    )
+    return osilp.compile_online(m, stages=m.T, horizon=60, grid=osilp.Midpoint(20), basis=osilp.RBF(4))
+
+
+@pytest.mark.parametrize("column", WAVES)
+@pytest.mark.parametrize("limit", NEAR_ZERO)
+@pytest.mark.parametrize(("policy", "count"), [("Greedy", 1), ("Greedy", 2), ("SimpleGD", 1), ("Resolve", 1)])
+def test_what_is_kept_between_points_stays_kept_beside_overrun_ones(column, limit, policy, count):
+    """On a grid ten times as fine: no decision takes what is left below zero, nor further below, whatever was done."""
+    program = waves(WAVES[column][0], NEAR_ZERO[limit][0], count)
+    how = osilp.Resolve(exact=True) if policy == "Resolve" else getattr(osilp, policy)()
+    u = np.unique(np.concatenate([np.linspace(0, 1, 201), program.evaluator.points[0][:, 0]]))
+    taken = 0.0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        controller = program.controller(how, "pointwise")
+        assert not controller.gaps
+        left, done = NEAR_ZERO[limit][1](u), 0.0
+        for t in range(60):
+            h, p = rng.uniform(0, 1), rng.uniform(0, 1)
+            columns = np.stack([WAVES[column][1](h, p / k, u) for k in range(1, count + 1)])
+            if t in (3, 20, 40):
+                slope, cut = rng.uniform(-4, 4), rng.uniform(-2, 1)
+                controller.add_budget("row", lambda at, slope=slope, cut=cut: cut + slope * (at - 0.5))
+                left = left + cut + slope * (u - 0.5)
+            if t in (10, 30):
+                x = np.ones(count)
+                controller.update(h=h, p=p, x=x)
+                left = left - x @ columns
+                continue
+            found = controller.step(h=h, p=p).x
+            after = left - np.array(list(found.values())) @ columns
+            assert np.all(after >= np.minimum(left, 0.0) - 1e-10)
+            left, done = after, done + sum(found.values())
+        taken += done
+    assert taken > 1
+
+
+def test_nothing_is_taken_beside_a_limit_that_is_zero_at_a_point():
+    """Near 0 the uses h u cross a limit of 10 u**2, whatever is taken: at the next point there is room for them."""
+    program = packing(lambda u: 10 * u**2, 20, use=lambda a, u: a * u)
+    assert program.replay(osilp.Greedy(), pd.DataFrame({"a": np.full(20, 0.1)}), "pointwise").decisions.sum() == 0.0
+
+
+def test_a_point_beside_one_that_was_overrun_counts_as_overrun():
+    left, slack = np.array([3.0, -1.0, 2.0, np.inf, 5.0, 7.0]), np.full(6, 1e-12)
+    beside = np.array([[0, 0, 1, 2, 3], [1, 2, 3, 4, 4]])
+    for form in (fitting._left_beside_loop, fitting._left_beside_numpy, fitting.left_beside):
+        assert form(left, slack, beside).tolist() == [-1.0, -1.0, -1.0, np.inf, 5.0, 7.0]
+        # What rounding leaves of a point that is used up is no overrun.
+        used_up = np.array([3.0, -1.9e-12, 2.0])
+        assert form(used_up, slack[:3], beside[:, :2]).tolist() == used_up.tolist()
+
+
+# -- what runs tell --------------------------------------------------------------------------------------------
+
+
+def test_what_a_guard_counts_between_points_is_no_violation_at_them():
+    """Nothing was decided, and nothing is used; the limit is lowered below zero at the end of the index."""
+    program = packing(lambda u: 10 * u**2, 20, use=lambda a, u: a * u)
+    data = pd.DataFrame({"a": np.full(20, 0.1)})
+    run = program.replay(osilp.Greedy(), data, "pointwise")
+    long = program.replay(osilp.Greedy(), iter([data.iloc[:7], data.iloc[7:]]), "pointwise")
+    for each in (run, long):
+        assert (each.violation, each.relative_violation, each.test_violation) == (0.0, 0.0, 0.0)
+        assert str(each).splitlines()[3] == (
+            "  violation  none of 'row' at 12 grid points; they are too far apart to tell it of what is between them"
+        )
+    assert run.violation_between == 0.0
+
+
+@pytest.mark.parametrize("column", BUMPS)
+def test_violations_at_points_are_those_of_the_decisions(column):
+    program, data = bumps(BUMPS[column], lambda u: 5 + 4 * pyo.sin(9 * u)), bump_arrivals(200)
+    run = program.replay(osilp.Resolve(), data, "pointwise")
+    long = program.replay(osilp.Resolve(), iter([data.iloc[:90], data.iloc[90:]]), "pointwise")
+    family, points = program.template.families[0], program.evaluator.points[0]
+    use = program.evaluator.at_points(family, program.arrivals(data), run.decided, points)
+    for each in (run, long):
+        np.testing.assert_allclose(each.uses[0].excess, use - (5 + 4 * np.sin(9 * points[:, 0])), atol=1e-11)
+        assert "anywhere on its index" in str(each)
+    free = program.replay(osilp.Greedy(), data, "none")
+    assert free.violation == pytest.approx(free.uses[0].excess.max())
+    assert free.violation > 1

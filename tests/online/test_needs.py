@@ -71,6 +71,25 @@ def test_a_covering_guard_waits_while_enough_can_come():
     assert first > 600
 
 
+def test_few_arrivals_are_no_promise():
+    """After one arrival that offers 1 nobody knows that 99 more will; after many nearly as much comes as they say."""
+    one = needs.count_offer(np.zeros((2, 1)), np.ones(1))
+    assert needs.surely_coming(one, 1, 99) < 1
+    assert needs.surely_coming(500 * one, 500, 500) == pytest.approx(500 - 4 * np.sqrt(500), abs=10)
+
+
+def test_a_short_road_with_a_quarter_of_room_is_covered():
+    program = road(pyo.UnitInterval, horizon=100, needed=4.0, grid=100)
+    tried = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        data = pd.DataFrame({"place": rng.uniform(-0.05, 1.05, 100), "cost": rng.uniform(0.2, 2, 100)})
+        if covered(data, np.ones(100)) >= 5:
+            tried += 1
+            assert covered(data, program.replay(osilp.MirrorDescent(), data).decisions.to_numpy()) >= 4 - 1e-9
+    assert tried > 10
+
+
 def test_both_limits_of_a_row_are_guarded():
     """At least 1 and at most 2 everywhere: the guard of the upper limit has the last word."""
     m = pyo.ConcreteModel()
@@ -118,7 +137,8 @@ def test_offers_are_what_a_stage_can_add():
     # A hundredth of the arrivals offers 1: a hundred more may bring none of it.
     coming = needs.surely_coming(offers, 100, 1000)
     assert coming[0] == 0.0
-    assert coming[1] == pytest.approx(1000 * 0.495 - 4 * np.sqrt(1000 * 0.2475))
+    # The others are counted as if five more had come that offer nothing.
+    assert coming[1] == pytest.approx(1000 * 49.5 / 105 - 4 * np.sqrt(1000 * 24.75 / 105))
 
 
 def test_what_can_come_must_be_bounded():
@@ -412,3 +432,29 @@ def test_a_mixture_fits_where_no_option_does(most):
     assert decision.reason == "guard"
     assert max(decision.x.values()) <= 1 / 1.6 + 1e-9
     assert sum(decision.x.values()) == pytest.approx(1.0)
+
+
+def test_stays_that_end_where_the_index_ends_are_no_violation():
+    """A column that ends at the last point is lifted by nothing there that could be missing."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.cost = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.total = pyo.Objective(expr=sum(m.cost[t] * m.x[t] for t in m.T))
+    m.cover = osilp.SemiInfiniteConstraint(
+        m.u,
+        rule=lambda m, u: (
+            sum(pyo.Expr_if(u >= m.place[t], 1, 0) * pyo.Expr_if(u <= m.place[t] + 0.3, 1, 0) * m.x[t] for t in m.T)
+            >= 20
+        ),
+    )
+    program = osilp.compile_online(m, stages=m.T, horizon=400, grid=osilp.Midpoint(100), basis=osilp.RBF(6))
+    rng = np.random.default_rng(0)
+    place = rng.permutation(np.repeat([0.0, 0.25, 0.45, 0.69, 0.7], 80))
+    run = program.replay(osilp.MirrorDescent(), pd.DataFrame({"cost": rng.uniform(0.2, 2, 400), "place": place}))
+    at = np.linspace(0, 1, 1001)
+    covered = ((place <= at[:, None]) & (at[:, None] <= place + 0.3)) @ run.decisions.to_numpy()
+    assert covered.min() >= 20
+    assert (run.violation, run.violation_between) == (0.0, 0.0)

@@ -17,7 +17,7 @@ PUBLIC = {
     "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
-    "solve", "array", "dot", "dro", "scenario", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "Controller", "Decision", "Price", "Regret", "Run",
 }  # fmt: skip
 MODULES = {
@@ -32,11 +32,12 @@ MODULES = {
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
         "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
-        "NoSolutionError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
+        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
     "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},
+    "sets": {"Held", "check", "from_data"},
     "testing": {"PolicyContractError", "check_policy"},
 }  # fmt: skip
 # What these classes offer is what users work with; the methods of others are told by what they override.

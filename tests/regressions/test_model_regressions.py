@@ -141,11 +141,11 @@ def test_terms_that_are_not_linear_are_shown(case):
     m = many_kinds()
     m.row = SemiInfiniteConstraint(m.u, rule=rule)
     with pytest.raises(errors.NotLinearError) as error:
-        osilp.solve(m)
+        pyo.TransformationFactory("osilp.discretize").apply_to(m)
     assert str(error.value) == (
-        f"SemiInfiniteConstraint 'row': it is not linear in the variables (found {term}); offline only linear rows and "
-        "objectives can be solved. Keep products and nonlinear functions of Vars out of it; if they belong to arrivals "
-        "use compile_online(model, stages=...).solve_offline()."
+        f"SemiInfiniteConstraint 'row': it is not linear in the variables (found {term}); only linear rows and "
+        "objectives can be used here. Keep products and nonlinear functions of Vars out of it; convex ones are solved "
+        "by osilp.solve(model), and if they belong to arrivals by compile_online(model, stages=...)."
     )
 
 

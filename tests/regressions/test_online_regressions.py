@@ -1,5 +1,7 @@
 """Models and data that once went wrong without a word: each keeps its right answer, or its refusal."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -8,7 +10,7 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_program
-from osilp_pyomo.errors import CurvatureError, DataError, ModelError, OptionError
+from osilp_pyomo.errors import CurvatureError, DataError, ModelError, OptionError, SavedStateError
 
 
 def base(count=4):
@@ -432,3 +434,114 @@ def test_the_older_word_for_the_pointwise_view_still_works():
     program = demo_program()
     old, new = program.replay(AtPoints()), program.replay(Pointwise())
     assert old.decisions.tolist() == new.decisions.tolist()
+
+
+@pytest.mark.parametrize("solver", ["newton", "slsqp"])
+def test_a_price_stays_what_it_was_where_nothing_keeps_the_budget(solver):
+    """The dual of concave stages on a budget below zero leads down without end; when there is plenty again, all go on."""
+    m = with_usage(base(3), 5)
+    m.reward.set_value(sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T))
+    program = osilp.compile_online(
+        m, stages=m.T, horizon=40, basis=osilp.RBF(4), grid=osilp.Midpoint(50), stage_solver=solver
+    )
+    rng = np.random.default_rng(1)
+    controller, taken, prices = program.controller(osilp.Resolve(), "pointwise"), [], []
+    for t in range(40):
+        if t == 5:
+            controller.add_budget("usage", -20.0)
+        if t == 12:
+            controller.add_budget("usage", 30.0)
+        taken.append(controller.step(value=rng.uniform(0.5, 1), place=rng.uniform()).x)
+        prices.append(controller.dual.max())
+    assert max(prices) < 10
+    assert max(taken[5:12]) == 0.0
+    assert sum(taken[12:]) > 10
+
+
+def broken(at):
+    raise LookupError("no such place")
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "text"),
+    [
+        (
+            OptionError,
+            lambda c: c.revise(10**400),
+            "revise: horizon must be at most 9007199254740992, which is as far as is counted (got a whole number of about "
+            "400 digits).",
+        ),
+        (
+            OptionError,
+            lambda c: c.revise(2**60),
+            "revise: horizon must be at most 9007199254740992, which is as far as is counted (got 1152921504606846976).",
+        ),
+        (
+            OptionError,
+            lambda c: c.revise(-(10**5000)),
+            "revise: horizon must be a whole number >= 1 (got a whole number of about 5000 digits).",
+        ),
+        (
+            OptionError,
+            lambda c: c.add_budget("usage", 10**400),
+            "add_budget: the amount for 'usage' must be a finite number (got a whole number of about 400 digits).",
+        ),
+        (
+            OptionError,
+            lambda c: c.add_budget("usage", broken),
+            "add_budget: the function for 'usage' gives no numbers (LookupError: no such place); it must give one for each "
+            "point of the index.",
+        ),
+        (
+            DataError,
+            lambda c: c.update(value=0.5, place=0.5, x=[[1], [1, 2]]),
+            "x must be numbers (got [[1], [1, 2]]).",
+        ),
+        (
+            DataError,
+            lambda c: c.update(value=0.5, place=0.5, x=pd.Series([1.0, 0.0], index=["x", "x"])),
+            "x must have exactly the entries 'x' (got 'x', 'x').",
+        ),
+        (
+            DataError,
+            lambda c: c.decide(pd.Series([0.9, 0.5, 0.0], index=["value", "place", "value"])),
+            "An arrival: the Series has two entries 'value'; give each once.",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(error, call, text):
+    program = demo_program()
+    controller = program.controller(osilp.MirrorDescent())
+    controller.step(value=0.5, place=0.5)
+    before = (
+        controller.t,
+        controller.horizon,
+        controller.reward,
+        controller.dual.tolist(),
+        controller.remaining.tolist(),
+    )
+    with pytest.raises(error) as caught:
+        call(controller)
+    assert str(caught.value) == text
+    assert before == (
+        controller.t, controller.horizon, controller.reward, controller.dual.tolist(), controller.remaining.tolist()
+    )  # fmt: skip
+
+
+def test_an_entry_twice_that_is_no_data_is_let_be():
+    row = pd.Series([0.9, 0.5, 1.0, 2.0], index=["value", "place", "note", "note"])
+    assert demo_program().controller(osilp.MirrorDescent()).decide(row).x == 1.0
+
+
+def test_a_number_is_no_path_of_a_controller(tmp_path):
+    program = demo_program()
+    controller = program.controller(osilp.Greedy(), seed=2**60)
+    controller.revise(2**53)
+    controller.save(tmp_path / "state.npz")
+    again = osilp.load_controller(tmp_path / "state.npz", program)
+    assert (again.horizon, again.seed) == (2**53, 2**60)
+    descriptor = os.open(tmp_path / "state.npz", os.O_RDONLY)
+    with pytest.raises(SavedStateError) as caught:
+        osilp.load_controller(descriptor, program)
+    assert str(caught.value) == f"load_controller: the path of a file is needed (got {descriptor})."
+    os.close(descriptor)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from study_inputs import packing_program
 import osilp_pyomo as osilp
 from osilp_pyomo._files import locked
 from osilp_pyomo.errors import OptionError, SavedStateError
+from osilp_pyomo.studies import files
 
 
 def studied(folder, trials=2):
@@ -154,3 +156,69 @@ def test_a_lock_without_an_owner_is_one_for_a_while_only(tmp_path):
     os.utime(lock, (time.time() - 60,) * 2)
     assert studied(folder, 3).runs["trial"].nunique() == 3
     assert not list(folder.glob(".lock*"))
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[3])
+from study_inputs import packing_program
+import osilp_pyomo as osilp
+
+def die(*names, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(os, sys.argv[2], die)
+osilp.compare(packing_program(10), osilp.Greedy(), order="iid", trials=2, path=sys.argv[1], progress=False)
+"""
+
+
+@pytest.mark.parametrize("moment", ["replace", "link"])
+def test_a_study_goes_on_that_was_killed_while_its_first_files_were_written(tmp_path, moment):
+    folder = tmp_path / "s"
+    done = subprocess.run([sys.executable, "-c", KILLED, folder, moment, str(Path(__file__).parents[1])], timeout=100)
+    left = [path.name for path in folder.iterdir()]
+    assert done.returncode < 0
+    assert any(name.endswith(".tmp") for name in left)
+    assert studied(folder).finished == 2
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_files_of_somebody_else_are_no_study(tmp_path):
+    (tmp_path / ".notes.tmp").write_text("")
+    with pytest.raises(SavedStateError) as error:
+        studied(tmp_path)
+    assert str(error.value) == f"'{tmp_path}' holds other files than a study; give path= a folder of its own."
+
+
+@pytest.mark.parametrize("read_first", ["offline", "runs"])
+def test_a_study_that_ends_while_it_is_read_is_read_whole(tmp_path, monkeypatch, read_first):
+    """Its trials move into the tables after one of those was read, and before the files of the trials are."""
+    folder, read, ended = tmp_path / "s", files._read_table, []
+    monkeypatch.setattr("osilp_pyomo.studies.compare.write_tables", lambda *arguments: ended.append(arguments))
+    assert studied(folder).finished == 2
+
+    def read_while_it_ends(folder, name):
+        found = read(folder, name)
+        if name == read_first and ended:
+            files.write_tables(*ended.pop())
+        return found
+
+    monkeypatch.setattr(files, "_read_table", read_while_it_ends)
+    study = osilp.load_study(folder)
+    assert (study.finished, len(study.runs), len(study.offline)) == (2, 2, 4)
+    assert not ended
+
+
+def test_a_trial_that_is_removed_while_it_is_read_is_no_error(tmp_path, monkeypatch):
+    folder, glob = tmp_path / "s", type(tmp_path).glob
+    monkeypatch.setattr("osilp_pyomo.studies.compare.write_tables", lambda *arguments: None)
+    studied(folder)
+
+    def glob_and_remove(path, pattern):
+        found = sorted(glob(path, pattern))
+        if pattern == "*.json":
+            found[0].unlink()
+        return iter(found)
+
+    monkeypatch.setattr(type(tmp_path), "glob", glob_and_remove)
+    assert osilp.load_study(folder).finished == 1

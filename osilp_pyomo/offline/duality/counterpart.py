@@ -17,16 +17,19 @@ again from them. That shares nothing with exchange but the rows, which makes eac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.convex_sets import ScenarioBody
-from osilp_pyomo.lp.conic import ConeProgram
+from osilp_pyomo.lp.conic import ConeProgram, middle_of, solve_cones
+from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.duality.builder import ConeBuilder
 from osilp_pyomo.offline.duality.frame import Frame
+from osilp_pyomo.offline.duality.quadratic import CurvedSide, curved_sides
 from osilp_pyomo.offline.duality.sides import Atoms, BoxSides, Duals, DualSide, ScenarioSide, Side
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
@@ -42,6 +45,35 @@ class Counterpart:
 
     program: ConeProgram
     sides: tuple[tuple[Side, ...], ...]
+    ordinary: int
+
+    def inner_point(self, near: FloatArray) -> FloatArray | None:
+        """A point of the program with room in all rows that duality added, and in its cones; None where none is found.
+
+        Not far from one that is given. Equations have no room; they hold at this point as at any other.
+        """
+        lp = self.program.lp
+        added = np.arange(len(lp.row_lower)) >= self.ordinary
+        one_sided = added & (lp.row_lower != lp.row_upper)
+        room = sparse.csr_array(one_sided.astype(float)[:, None])
+        away = 1.0 + np.abs(near)
+        wider = replace(
+            lp,
+            maximize=True,
+            cost=np.append(np.zeros(lp.columns), 1.0),
+            offset=0.0,
+            column_lower=np.append(np.maximum(lp.column_lower, near - away), 0.0),
+            column_upper=np.append(np.minimum(lp.column_upper, near + away), 1.0),
+            integer=np.zeros(lp.columns + 1, dtype=bool),
+            matrix=sparse.csr_array(sparse.hstack([lp.matrix, room])),
+        )
+        cones = []
+        for cone in self.program.cones:
+            shares = np.tile(middle_of(cone.kind, cone.size), len(cone.offset) // cone.size)[:, None]
+            widened = sparse.hstack([cone.matrix, sparse.csr_array(-shares)])
+            cones.append(replace(cone, matrix=sparse.csr_array(widened)))
+        found = solve_cones(ConeProgram(wider, tuple(cones)), tolerance=1e-9)
+        return None if found.x is None or found.x[-1] <= 0 else found.x[:-1]
 
     def atoms(self, duals: Duals) -> list[Atoms]:
         """Price of each family as vectors and masses."""
@@ -63,30 +95,53 @@ class Counterpart:
 
 
 def counterpart(problem: SemiInfiniteLP) -> Counterpart:
-    """Write the counterpart of a problem whose families are affine rows over convex sets or scenarios."""
+    """Write the counterpart of a problem whose families are affine or quadratic rows over convex sets or scenarios."""
+    forms = {}
     for family in problem.families:
-        if (reason := objection(family)) is not None:
+        if not isinstance(family.rows, AffineRows):
+            forms[id(family)] = curved_sides(family, problem.core)
+        reason = _objection(family, forms.get(id(family)))
+        if reason is not None:
             raise ModelError(f"SemiInfiniteConstraint '{family.name}': {reason}; use method='exchange'.")
     builder = ConeBuilder(problem.core)
     frames: dict[int, Frame] = {}
-    sides = tuple(_sides(builder, family, frames) for family in problem.families)
-    return Counterpart(builder.program(), sides)
+    sides = []
+    for family in problem.families:
+        curved = forms.get(id(family))
+        if curved is None:
+            sides.append(_sides(builder, family, frames))
+        else:
+            sides.append(tuple(each.add_to(builder, family) for each in curved))
+    return Counterpart(builder.program(), tuple(sides), len(problem.core.row_lower))
 
 
-def objection(family: Family) -> str | None:
+def objection(family: Family, core: FiniteLP) -> str | None:
     """Why a family has no counterpart; None where it has one."""
+    return _objection(family, None if isinstance(family.rows, AffineRows) else curved_sides(family, core))
+
+
+def _objection(family: Family, curved: tuple[CurvedSide, ...] | None) -> str | None:
     body = family.domain.body
-    if body is None:
-        return f"method='counterpart' is for rows over an uncertainty set of PyROS (got {family.domain})"
-    if not isinstance(family.rows, AffineRows):
-        return "method='counterpart' is for rows affine in the uncertain vector, which this one is not"
-    if not isinstance(body, ScenarioBody) and not body.convex:
+    if isinstance(family.rows, AffineRows):
+        assert body is not None
+        if body.convex or isinstance(body, ScenarioBody):
+            return None
         return f"method='counterpart' is for convex sets and scenarios (got {body})"
-    return None
+    if curved is not None:
+        return None
+    if body is None:
+        return (
+            "method='counterpart' is for rows over an uncertainty set of PyROS, or quadratic in an index without ends "
+            f"(got {family.domain})"
+        )
+    return (
+        "method='counterpart' is for rows affine in the uncertain vector, or quadratic in a way that duality is exact "
+        "for, which this one is not"
+    )
 
 
 def _sides(builder: ConeBuilder, family: Family, frames: dict[int, Frame]) -> tuple[Side, ...]:
-    """The limits of a family, added to a program."""
+    """The limits of an affine family, added to a program."""
     rows, body = family.rows, family.domain.body
     assert isinstance(rows, AffineRows)
     assert body is not None

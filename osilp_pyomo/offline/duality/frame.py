@@ -15,9 +15,11 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.extended_form import Lift
-from osilp_pyomo.lp.conic import EXPONENTIAL, SECOND_ORDER, ConeProgram, ConeRows, solve_cones, triangle
+from osilp_pyomo.lp.conic import EXPONENTIAL, SECOND_ORDER, ConeProgram, ConeRows, middle_of, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 
+# What a point may miss of rows and cones, relative to their size, and belong to the set.
+_KEPT = 1e-10
 # What bounds may lie inside of those that a ball implies and still count as the ball's own.
 _IMPLIED = 1e-12
 
@@ -50,11 +52,18 @@ class Frame:
         both = np.isfinite(lower) & np.isfinite(upper)
         only_upper = np.isfinite(upper) & ~np.isfinite(lower)
         base = np.where(np.isfinite(lower), lower, np.where(only_upper, upper, 0.0))
+        far = lift.largest + np.abs(base)
+        # Coordinates are about 1, also those that rows bound.
+        usual = np.where(np.isfinite(far) & (far > 0) & ~implied, far, 1.0)
         with np.errstate(invalid="ignore"):
-            unit = np.where(both, upper - lower, np.where(only_upper, -1.0, 1.0))
+            unit = np.where(both, upper - lower, np.where(only_upper, -usual, usual))
         used = unit != 0
         rows, limits, tied = _one_sided(lift, base)
-        largest = np.where(both, 1.0, lift.largest + np.abs(base))
+        # And so are the coefficients of rows: their multipliers are then of the size of what they bound.
+        heights = np.abs(rows * unit).max(axis=1, initial=0.0)
+        heights = np.where(heights > 0, heights, 1.0)
+        rows, limits = rows / heights[:, None], limits / heights
+        largest = np.where(both, 1.0, far / usual)
         return cls(
             lift.offset + lift.matrix @ base,
             (lift.matrix * unit)[:, used],
@@ -94,6 +103,7 @@ class Frame:
 
     def pulled_inside(self, t: FloatArray) -> FloatArray:
         """Coordinates that miss rows or cones by a little, moved into the set towards a point inside of it."""
+        t = self._lengthened(t)
         along = self.rows @ t - self.limits
         slack = ~self.tied
         outside = float(np.max(along[slack], initial=0.0)) > 0 or any(cone.excess(t) > 0 for cone in self.cones)
@@ -106,6 +116,42 @@ class Frame:
             ):
                 return moved
         return t
+
+    def holds(self, t: FloatArray) -> bool:
+        """Whether coordinates keep rows and cones up to some roundings; of bounds they are known to."""
+        size = 1.0 + float(np.abs(t).max(initial=0.0))
+        missed = self.rows @ t - self.limits
+        missed = np.where(self.tied, np.abs(missed), missed)
+        scale = size * np.abs(self.rows).max(axis=1, initial=0.0) + np.abs(self.limits)
+        kept = bool(np.all(missed <= _KEPT * np.where(scale > 0, scale, 1.0)))
+        return kept and all(
+            cone.excess(t) <= _KEPT * (size * abs(cone.matrix).max() + np.abs(cone.offset).max()) for cone in self.cones
+        )
+
+    def _lengthened(self, t: FloatArray) -> FloatArray:
+        """A coordinate that is nothing but the length of a second-order cone, made as large as it must be."""
+        for cone, place in zip(self.cones, self._lengths, strict=True):
+            if place is not None:
+                missing = cone.excess(t)
+                if missing > 0:
+                    t = t.copy()
+                    t[place] += missing * (1 + 1e-15) + 1e-15 * abs(t[place])
+        return t
+
+    @cached_property
+    def _lengths(self) -> tuple[int | None, ...]:
+        """For each cone the coordinate without an upper bound that is its first entry and stands nowhere else."""
+        found: list[int | None] = []
+        uses = np.count_nonzero(self.rows, axis=0) + sum(
+            (np.asarray((cone.matrix != 0).sum(axis=0)).ravel() for cone in self.cones), np.zeros(self.coordinates)
+        )
+        for cone in self.cones:
+            first = cone.matrix[[0]].tocoo()
+            alone = cone.kind == SECOND_ORDER and len(cone.offset) == cone.size and first.nnz == 1
+            place = int(first.col[0]) if alone else -1
+            fits = alone and first.data[0] == 1.0 and uses[place] == 1 and not self.boxed[place]
+            found.append(place if fits else None)
+        return tuple(found)
 
     @cached_property
     def inner(self) -> FloatArray | None:
@@ -128,7 +174,7 @@ class Frame:
         cones = []
         for cone in (*self.cones, *held):
             # The first entry of a second-order cone, the diagonal of a matrix, and c above b exp(a / b) have room.
-            middle = _middle(cone.kind, cone.size)
+            middle = middle_of(cone.kind, cone.size)
             shares = np.tile(middle, len(cone.offset) // cone.size)[:, None]
             cones.append(
                 replace(cone, matrix=sparse.csr_array(sparse.hstack([cone.matrix, sparse.csr_array(-shares)])))
@@ -158,16 +204,6 @@ def _picked_cone(cone: SolvedCone, size: int) -> sparse.csr_array:
     """Coefficients of a solved cone's entries."""
     count = len(cone.factor)
     return sparse.csr_array((cone.factor, (np.arange(1, count + 1), cone.coordinates)), shape=(count + 1, size))
-
-
-def _middle(kind: str, size: int) -> FloatArray:
-    """A direction into the middle of a cone."""
-    if kind == SECOND_ORDER:
-        return np.eye(size)[0]
-    if kind == EXPONENTIAL:
-        return np.array([-1.0, 1.0, 1.0])
-    rows, columns, _ = triangle(round((np.sqrt(8 * size + 1) - 1) / 2))
-    return (rows == columns).astype(float)
 
 
 def _solved_cones(lift: Lift) -> tuple[list[SolvedCone], list[ConeRows], BoolArray]:

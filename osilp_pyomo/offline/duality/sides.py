@@ -20,6 +20,9 @@ from osilp_pyomo.offline.rows import AffineRows
 # What the dual equation of a coordinate without end may miss, as a share of its terms, and count as rounding.
 _ROUNDING = 64 * 2.0**-53
 
+# So many units away a point stands for one at infinity.
+_FAR = 1e8
+
 Atoms = tuple[FloatArray, FloatArray]
 
 
@@ -128,6 +131,36 @@ class BoxSides(Side):
 
 
 @dataclass(frozen=True, eq=False)
+class Curve:
+    """A term ``w |factor t|^2 / 2`` with ``w = weight x[column]``, or ``w = weight`` where there is no column."""
+
+    factor: FloatArray
+    weight: float
+    column: int | None
+
+    def at(self, x: FloatArray) -> float:
+        """The value of w."""
+        return self.weight if self.column is None else self.weight * float(x[self.column])
+
+
+def _add_curve(builder: ConeBuilder, curve: Curve, columns: IntArray) -> IntArray:
+    """The rotated cone ``|v|^2 <= 2 w s`` of a curved term: ``|(w - s, sqrt(2) v)| <= w + s``; the column of s."""
+    size = 2 + len(columns)
+    s = builder.add_columns(1, 0.0)
+    by_s, by_v, by_w = np.zeros((size, 1)), np.zeros((size, len(columns))), np.zeros((size, 1))
+    by_s[:2, 0] = 1.0, -1.0
+    by_w[:2, 0] = curve.weight
+    by_v[2:] = np.sqrt(2.0) * np.eye(len(columns))
+    if curve.column is None:
+        builder.add_cones(SECOND_ORDER, size, by_w[:, 0], (by_s, s), (by_v, columns))
+    else:
+        builder.add_cones(
+            SECOND_ORDER, size, np.zeros(size), (by_s, s), (by_v, columns), (by_w, np.array([curve.column]))
+        )
+    return s
+
+
+@dataclass(frozen=True, eq=False)
 class DualSide(Side):
     """One limit over any frame: columns of the multipliers, and where rows and cones stand."""
 
@@ -139,19 +172,30 @@ class DualSide(Side):
     of_rows: IntArray
     of_cones: tuple[IntArray, ...]
     solved: tuple[ConePlace, ...]
+    curves: tuple[Curve, ...] = ()
 
     # -- building ----------------------------------------------------------------------------------
 
     @classmethod
-    def added(cls, builder: ConeBuilder, source: AffineRows, sign: float, frame: Frame) -> DualSide:
-        """Multipliers, rows and cones, added to a program."""
+    def added(
+        cls, builder: ConeBuilder, source: AffineRows, sign: float, frame: Frame, curves: tuple[Curve, ...] = ()
+    ) -> DualSide:
+        """Multipliers, rows and cones, added to a program.
+
+        Of a row that is curved too, ``source`` is its tangent plane at the frame's offset, and ``curves`` are the terms
+        ``w |Q t|^2 / 2`` that it has less. Each is at least ``v @ Q t - s`` with ``|v|^2 <= 2 w s``: v is a multiplier
+        like those of rows, without a limit.
+        """
         limit = source.upper if sign > 0 else source.lower
         assert limit is not None
         at = np.concatenate([[1.0], frame.offset])
         slopes, constant = sign * (frame.matrix.T @ source.matrix[1:]), sign * (frame.matrix.T @ limit[1:])
         body, right = sign * (at @ source.matrix), sign * float(at @ limit)
+        normals = np.concatenate([frame.rows, *(curve.factor for curve in curves)])
         of_rows = builder.add_columns(len(frame.rows), np.where(frame.tied, -np.inf, 0.0))
-        costs, solved = frame.limits.copy(), []
+        of_curves = [builder.add_columns(len(curve.factor)) for curve in curves]
+        of_rows = np.concatenate([of_rows, *of_curves])
+        costs, solved = np.concatenate([frame.limits, np.zeros(len(normals) - len(frame.rows))]), []
         of_solved = builder.add_columns(len(frame.solved), 0.0)
         for each, column in zip(frame.solved, of_solved, strict=True):
             own = each.coordinates
@@ -159,12 +203,12 @@ class DualSide(Side):
             along = each.centre / each.factor
             body = body + along @ slopes[own]
             right += float(along @ constant[own])
-            costs = costs - frame.rows[:, own] @ along
+            costs = costs - normals[:, own] @ along
             size = 1 + len(own)
             length = np.zeros((size, 1))
             length[0] = 1.0
             by_x, by_rows = np.zeros((size, slopes.shape[1])), np.zeros((size, len(of_rows)))
-            by_x[1:], by_rows[1:] = -slopes[own] / each.factor[:, None], (frame.rows[:, own] / each.factor).T
+            by_x[1:], by_rows[1:] = -slopes[own] / each.factor[:, None], (normals[:, own] / each.factor).T
             offset = np.concatenate([[0.0], constant[own] / each.factor])
             solved.append(
                 builder.add_cones(
@@ -175,8 +219,10 @@ class DualSide(Side):
         builder.put(body[None], row, source.columns)
         builder.put(costs[None], row, of_rows)
         builder.put(np.ones((1, len(of_solved))), row, of_solved)
-        equations, of_cones = cls._add_equations(builder, source, frame, slopes, constant, row, of_rows)
-        return cls(source, sign, frame, int(row[0]), equations, of_rows, of_cones, tuple(solved))
+        for curve, columns in zip(curves, of_curves, strict=True):
+            builder.put(np.ones((1, 1)), row, _add_curve(builder, curve, columns))
+        equations, of_cones = cls._add_equations(builder, source, frame, slopes, constant, row, of_rows, normals)
+        return cls(source, sign, frame, int(row[0]), equations, of_rows, of_cones, tuple(solved), curves)
 
     @staticmethod
     def _add_equations(
@@ -187,13 +233,14 @@ class DualSide(Side):
         constant: FloatArray,
         row: IntArray,
         of_rows: IntArray,
+        normals: FloatArray,
     ) -> tuple[IntArray, tuple[IntArray, ...]]:
         """The equations of coordinates that no solved cone holds, and multipliers of the other cones."""
         open_ones = frame.equations
         bounded = (frame.boxed | frame.above)[open_ones]
         equations = builder.add_rows(np.where(bounded, -np.inf, constant[open_ones]), constant[open_ones])
         builder.put(slopes[open_ones], equations, source.columns)
-        builder.put(-frame.rows[:, open_ones].T, equations, of_rows)
+        builder.put(-normals[:, open_ones].T, equations, of_rows)
         boxed = frame.boxed[open_ones]
         parts = builder.add_columns(int(boxed.sum()), 0.0)
         builder.put(-np.eye(len(open_ones))[:, boxed], equations, parts)
@@ -212,6 +259,11 @@ class DualSide(Side):
 
     def atoms(self, duals: Duals) -> Atoms:
         mass = float(duals.rows[self.row])
+        endless = np.isinf(self.frame.largest[self.frame.equations])
+        along = np.where(endless, duals.rows[self.equations], 0.0)
+        if abs(mass) * _FAR < np.abs(along).max(initial=0.0):
+            # A row that binds nowhere but at infinity: there what is left of its mass stands, very far out.
+            mass = duals.sign * float(np.abs(along).max()) / _FAR
         if mass == 0:
             return np.empty((0, len(self.frame.offset))), np.empty(0)
         t = np.zeros(self.frame.coordinates)
@@ -222,7 +274,11 @@ class DualSide(Side):
             along = along / max(1.0, float(np.linalg.norm(along)))
             t[each.coordinates] = (each.centre + along) / each.factor
         t = np.where(self.frame.boxed, np.clip(t, 0.0, 1.0), np.where(self.frame.above, np.maximum(t, 0.0), t))
-        return self.frame.points(self.frame.pulled_inside(t)[None]), np.array([self.sign * mass])
+        t = self.frame.pulled_inside(t)
+        if not self.frame.holds(t):
+            # Duals of a row that does not bind are rounding, and point anywhere.
+            return np.empty((0, len(self.frame.offset))), np.empty(0)
+        return self.frame.points(t[None]), np.array([self.sign * mass])
 
     def proved(self, found: FloatArray) -> tuple[float, float]:
         source, frame = self.source, self.frame
@@ -231,10 +287,19 @@ class DualSide(Side):
         x = found[source.columns]
         excess = self.sign * (source.matrix @ x - limit)
         terms = np.abs(frame.matrix).T @ (np.abs(source.matrix[1:]) @ np.abs(x) + np.abs(limit[1:]))
-        r = np.where(frame.tied, found[self.of_rows], np.maximum(found[self.of_rows], 0.0))
+        r = found[self.of_rows[: len(frame.rows)]]
+        r = np.where(frame.tied, r, np.maximum(r, 0.0))
         g = frame.matrix.T @ excess[1:] - frame.rows.T @ r
         terms = terms + np.abs(frame.rows).T @ np.abs(r)
         total = excess[0] + frame.offset @ excess[1:] + frame.limits @ r
+        start = len(frame.rows)
+        for curve in self.curves:
+            v, w = found[self.of_rows[start : start + len(curve.factor)]], curve.at(found)
+            start += len(curve.factor)
+            if w > 0:
+                g = g - curve.factor.T @ v
+                terms = terms + np.abs(curve.factor).T @ np.abs(v)
+                total += v @ v / (2 * w)
         for cone, columns in zip(frame.cones, self.of_cones, strict=True):
             y = into_dual_cone(cone.kind, found[columns].reshape(-1, cone.size)).ravel()
             g = g + cone.matrix.T @ y

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, SolverError
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.conic import SECOND_ORDER
+from osilp_pyomo.lp.finite import FiniteLP
+from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.programs import Ended, solve_program
+from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_families
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
 from osilp_pyomo.offline.duality.counterpart import Counterpart, counterpart
 from osilp_pyomo.offline.duality.sides import Atoms, Duals
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions
+from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import atomic_price
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.proof.certify import FamilyProof
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.solved import Point, Solved, integers_fixed
 
+# What a cone program may miss, relative, where its prices do not prove the bound, and be called solved.
+_SOLVED = 1e-8
 # Iterations of an exchange that is to tell which rows contradict each other.
 _CONFLICT_ROUNDS = 60
+# How near to a bound an interior point's value counts as there, and what ordinary rows may then be violated by.
+_SNAPPED, _UNBROKEN = 1e-8, 1e-9
+# Shares of the way to a point inside of all cones, the smallest that suffices is taken.
+_SHARES, _HALVINGS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7), 4
+# By which share costs are better than they are where prices of a vertex are looked for.
+_BETTER = 1e-9
+# How far points that stand beside an atom are from it, relative to its size.
+_BESIDE = 1e-6
+# A relative violation from which on it is worth to move inside.
+_NOTICED = 1e-7
+# Atoms below this share of the largest are what an interior point leaves of rows that do not bind.
+_NO_MASS = 1e-7
 # Ways in which farthest points of a set are found so fast that an audit can look at them.
 _FAST = ("closed form", "enumeration")
 
@@ -36,10 +58,13 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
     ended = solve_program(finite.program, options.time_limit, keep_tiny=options.keep_tiny, fix_integers=fix_integers)
     size = finite.program.lp.matrix.nnz * 12 + sum(rows.matrix.nnz * 12 for rows in finite.program.cones)
     if ended.x is None:
-        conflict = NO_CONFLICT
+        conflict, status = NO_CONFLICT, ended.status
         if ended.status == "infeasible":
             conflict = _conflict(problem, options.remaining_since(started))
-        return Solved(ended.status, ended.objective, ended.bound, memory=size, conflict=conflict, dropped=ended.dropped)
+            if finite.program.cones and not conflict.clauses:
+                # Planes and interior points stop short of a border by more than some models have room.
+                status = "undecided"
+        return Solved(status, ended.objective, ended.bound, memory=size, conflict=conflict, dropped=ended.dropped)
     return _answered(problem, finite, ended, size)
 
 
@@ -57,22 +82,37 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
     assert ended.x is not None
     core = problem.core
     x, split = ended.x[: core.columns], len(core.row_lower)
-    # What an interior point leaves beyond a bound is its rounding.
-    x = np.clip(x, core.column_lower, core.column_upper)
+    x = _settled(core, x) if finite.program.cones else np.clip(x, core.column_lower, core.column_upper)
     atoms = prices = core_duals = reduced = None
     if ended.row_duals is not None and ended.reduced_costs is not None:
         duals = Duals(ended.row_duals, ended.cone_duals, 1.0 if core.maximize else -1.0)
-        atoms = finite.atoms(duals)
+        atoms = [_members(family, *each) for family, each in zip(problem.families, finite.atoms(duals), strict=True)]
         prices = tuple(
             atomic_price(family.name, family.domain, *_carrying(*each), family.templates)
             for family, each in zip(problem.families, atoms, strict=True)
         )
         core_duals, reduced = ended.row_duals[:split], ended.reduced_costs[: core.columns]
-    looks = _looks(problem, x, atoms)
-    checked = audit(integers_fixed(problem, x), x, looks, atoms, core_duals)
-    proofs = finite.proofs(problem.families, np.concatenate([x, ended.x[core.columns :]]))
+    found = np.concatenate([x, ended.x[core.columns :]])
+    proofs = finite.proofs(problem.families, found)
+    bounded, placed = _compactified(problem, atoms)
+    proved = all(proof.proved for proof in proofs)
+    looks = _looks(bounded, x, placed) if proved else []
+    missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
+    if finite.program.cones and (missed or not proved):
+        found, proofs = _moved_inside(finite, problem.families, found, proofs)
+        x = found[: core.columns]
+    if missed or not proved:
+        looks = _looks(bounded, x, placed)
+    checked = None
+    if atoms is not None and finite.program.cones and not core.integer.any():
+        checked = _crossed_over(problem, x, looks, atoms)
+    if checked is None:
+        checked = audit(integers_fixed(bounded, x), x, looks, placed, core_duals)
+    status = ended.status
+    if not ended.safe and ended.missed > _SOLVED and not checked.proves_bound and status == "optimal":
+        status = "inaccurate"
     return Solved(
-        ended.status,
+        status,
         core.value(x),
         _bound(problem, ended, checked),
         Point(x, checked, prices, core_duals, reduced),
@@ -81,6 +121,142 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
         bound_is_loose=ended.bound_is_loose,
         proofs=proofs,
     )
+
+
+def _settled(core: FiniteLP, x: FloatArray) -> FloatArray:
+    """Values that keep ordinary rows and bounds up to rounding, next to those of an interior point, which never do.
+
+    First what is near to a bound is put there; where rows are still violated by much of their own size, as those of
+    quantities that must be zero are, an LP finds the values nearest to these that keep them.
+    """
+    x = np.clip(x, core.column_lower, core.column_upper)
+    snapped = _snapped(core, x)
+    for tried in (snapped, x):
+        if core.violation(tried) <= _UNBROKEN:
+            return tried
+    eye, none = sparse.eye_array(core.columns), sparse.csr_array(core.matrix.shape)
+    held, anywhere = core.integer, np.full(core.columns, np.inf)
+    nearest = FiniteLP(
+        maximize=False,
+        cost=np.repeat([0.0, 1.0], core.columns),
+        column_lower=np.concatenate([np.where(held, snapped, core.column_lower), np.zeros(core.columns)]),
+        column_upper=np.concatenate([np.where(held, snapped, core.column_upper), anywhere]),
+        matrix=sparse.csr_array(
+            sparse.vstack([sparse.hstack([core.matrix, none]), sparse.hstack([eye, -eye]), sparse.hstack([eye, eye])])
+        ),
+        row_lower=np.concatenate([core.row_lower, -anywhere, snapped]),
+        row_upper=np.concatenate([core.row_upper, snapped, anywhere]),
+    )
+    found = HighsModel(nearest).solve().x
+    if found is None:
+        return x
+    moved = found[: core.columns]
+    return min((_snapped(core, moved), moved, x), key=core.violation)
+
+
+def _snapped(core: FiniteLP, x: FloatArray) -> FloatArray:
+    """Values next to their bounds put there."""
+    for bound in (core.column_lower, core.column_upper):
+        x = np.where(np.isfinite(bound) & (np.abs(x - bound) <= _SNAPPED * (1 + np.abs(x))), bound, x)
+    return x
+
+
+def _moved_inside(
+    finite: Counterpart, families: tuple[Family, ...], found: FloatArray, proofs: tuple[FamilyProof, ...]
+) -> tuple[FloatArray, tuple[FamilyProof, ...]]:
+    """A point of the program a little inside of its cones, where that makes its multipliers prove what they should.
+
+    Over a set without an end multipliers that miss by a rounding prove nothing.
+    """
+    inner = finite.inner_point(found)
+    if inner is None:
+        return found, proofs
+    best, low = (found, proofs), 0.0
+    for share in _SHARES:
+        moved = found + share * (inner - found)
+        again = finite.proofs(families, moved)
+        if all(proof.proved for proof in again) and not all(proof.proved for proof in best[1]):
+            best = moved, again
+        if all(proof.largest <= 0 for proof in again):
+            best = moved, again
+            break
+        low = share
+    else:
+        return best
+    # Each halving of the way that was too long keeps half of what it costs.
+    for _ in range(_HALVINGS):
+        middle = (low + share) / 2
+        moved = found + middle * (inner - found)
+        again = finite.proofs(families, moved)
+        if all(proof.largest <= 0 for proof in again):
+            share, best = middle, (moved, again)
+        else:
+            low = middle
+    return best
+
+
+def _crossed_over(
+    problem: SemiInfiniteLP, x: FloatArray, looks: Sequence[FamilyAudit], atoms: Sequence[Atoms]
+) -> Audit | None:
+    """The audit with prices of a vertex: those of the LP with rows at the atoms and next to them; None without proof.
+
+    The duals of an interior point miss the dual equations by a little, which proves nothing where variables have no
+    bounds; those of a simplex hold up to rounding.
+    """
+    core = problem.core
+    if np.all(np.isfinite(core.column_lower) & np.isfinite(core.column_upper)):
+        return None
+    # A variable with one bound may have a reduced cost of one sign: with a cost that is a little better than it is,
+    # what a simplex leaves of its equation has that sign.
+    one_sided = np.isfinite(core.column_lower).astype(float) - np.isfinite(core.column_upper)
+    better = one_sided * _BETTER * (np.abs(core.cost) + np.abs(core.cost).max(initial=0.0))
+    cost = core.cost + (better if core.maximize else -better)
+    model = HighsModel(replace(core, cost=cost), scaling_for(core, []))
+    places = []
+    for family, (points, masses) in zip(problem.families, atoms, strict=True):
+        kept = points[np.abs(masses) > _NO_MASS * np.abs(masses).max(initial=0.0)]
+        near = np.concatenate([points[:0], kept, *(_nearby(family.domain, point) for point in kept)])
+        if len(near):
+            block = family.block(near)
+            model.add_rows(block.columns, block.matrix, block.lower, block.upper)
+        places.append(near)
+    solution = model.solve()
+    if solution.status != "optimal" or solution.row_duals is None:
+        return None
+    split = len(core.row_lower)
+    parts = np.split(solution.row_duals[split:], np.cumsum([len(each) for each in places])[:-1])
+    vertex = [(near[part != 0], part[part != 0]) for near, part in zip(places, parts, strict=True)]
+    bounded, placed = _compactified(problem, vertex)
+    again = audit(bounded, x, looks, placed, solution.row_duals[:split])
+    return again if again.proves_bound else None
+
+
+def _nearby(domain: Domain, point: FloatArray) -> FloatArray:
+    """Points of an index to all sides of one."""
+    if domain.body is not None:
+        return domain.body.nearby(point)
+    step = np.diag(_BESIDE * np.maximum(1.0, np.abs(point)))
+    return np.clip(np.concatenate([point + step, point - step]), domain.lower, domain.upper)
+
+
+def _compactified(problem: SemiInfiniteLP, atoms: Sequence[Atoms] | None) -> tuple[SemiInfiniteLP, list[Atoms] | None]:
+    """A problem over bounded domains, and atoms as atoms of that."""
+    families = tuple(map(compactify, problem.families))
+    if atoms is None:
+        return SemiInfiniteLP(problem.core, families), None
+    placed = []
+    for family, (points, masses) in zip(families, atoms, strict=True):
+        own = family.own_points(points)
+        placed.append((own, masses / family.user_masses(own, np.ones(len(own))) if len(own) else masses))
+    return SemiInfiniteLP(problem.core, families), placed
+
+
+def _members(family: Family, points: FloatArray, masses: FloatArray) -> Atoms:
+    """Atoms that belong to the index: duals that are rounding point anywhere, and prove nothing."""
+    if not len(points):
+        return points, masses
+    kept = family.domain.contains(points) & np.all(np.isfinite(points), axis=1)
+    return points[kept], masses[kept]
 
 
 def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
@@ -107,11 +283,15 @@ def _is_fast(family: Family) -> bool:
 
 
 def _bound(problem: SemiInfiniteLP, ended: Ended, checked: Audit) -> float:
-    """The bound of the program; that of a cone program is what its prices prove, moved by what they miss."""
-    if ended.safe or problem.core.integer.any() or not np.isfinite(checked.doubt):
+    """The bound of the program, and of what its prices prove the weaker one, moved by what they miss.
+
+    Of a cone program only what the prices prove counts.
+    """
+    if problem.core.integer.any() or not np.isfinite(checked.doubt):
         return ended.bound
     sign = 1.0 if problem.core.maximize else -1.0
-    return checked.dual_bound + sign * checked.doubt
+    proved = sign * checked.dual_bound + checked.doubt
+    return sign * (max(sign * ended.bound, proved) if ended.safe else proved)
 
 
 def _conflict(problem: SemiInfiniteLP, options: ExchangeOptions) -> Conflict:

@@ -160,6 +160,12 @@ class ScanSearch(Search):
         other.lower, other.upper = other.family.limits(self.points)
         return other
 
+    def on_values(self, family: Family) -> Self:
+        """The same scan for a family whose coefficients are others, and whose limits are the same."""
+        other = copy.copy(self)
+        other.families, other._matrix, other._last = (family,), None, None
+        return other
+
     def rows(self, members: IntArray, points: FloatArray) -> RowBlock:
         return self.family.block(points)
 

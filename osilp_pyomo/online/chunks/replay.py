@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import bar
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.chunks.decision_files import Sink, decision_file, write_decisions
@@ -28,9 +29,10 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
         _refuse_too_many(expected, controller.horizon)
     earned, reasons = 0.0, np.zeros(len(REASONS), dtype=np.int64)
     data: DataMoments | None = None
+    used: FloatArray = np.empty((0, 0))
 
     def fill(sink: Sink) -> None:
-        nonlocal earned, reasons, data
+        nonlocal earned, reasons, data, used
         met = 0
         with bar(progress, total=expected, desc="replay", unit=" arrivals") as shown:
             for frame in chunks.frames(program.intake.columns):
@@ -42,6 +44,8 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
                     data = moments if data is None else data.join(moments)
                 for batch in program.evaluator.batches(arrivals):
                     outcome = controller.meet(batch)
+                    more = outcome.point_use
+                    used = used + more if len(used) else more
                     codes = outcome.reasons.astype(np.int64)
                     earned += float(outcome.rewards.sum())
                     reasons += np.bincount(codes, minlength=len(REASONS))
@@ -52,7 +56,7 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
 
     write_decisions(target, program.template.decisions, fill)
     assert data is not None
-    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target, data)
+    return LongRun(program.evaluator, controller, earned, reasons, time.perf_counter() - started, target, data, used)
 
 
 def _refuse_too_many(count: int, horizon: int) -> None:

@@ -8,6 +8,7 @@ what the LP says, and its dual is the next price. The value of the dual is a bou
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from osilp_pyomo.online.stages.linear import Densities, StageSolver
 
 # A gap, relative to 1 + |objective|, at which the mixture of passes is good enough; and passes to get there.
 _GAP, _PASSES = 1e-8, 60
+# A bound this many times all that can be earned below what some decisions earn belongs to a problem that has none.
+_BELOW, _FAR = 1e5, 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +128,21 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Best dual and its value (a bound), the mixture of passes, what it uses, and how many passes there were."""
+    """Best dual and its value (a bound), the mixture of passes, and how many passes there were.
+
+    Where the bound is below all that decisions can earn, no decisions keep the budget, and the problem is not
+    ``solvable``; the dual is then one of those that lead down without end.
+    """
 
     dual: FloatArray
     bound: float
     x: FloatArray
     passes: int
+    solvable: bool = True
+
+
+class _NoBottomError(Exception):
+    """The dual leads down without end."""
 
 
 def minimize_dual(problem: ConcaveProblem, rows: ResourceUse, start: FloatArray, gap: float = _GAP) -> DualSolution:
@@ -149,8 +161,25 @@ def minimize_dual(problem: ConcaveProblem, rows: ResourceUse, start: FloatArray,
         value = float(rows.budget @ dual) + done.earned - float(done.used @ dual)
         if value < best[0]:
             best[:] = value, dual.copy()
+        if value < passes[0].earned - _BELOW * problem.size:
+            raise _NoBottomError
         return value, rows.budget - done.used
 
+    try:
+        return _minimize(problem, rows, start, gap, evaluate, passes, best)
+    except _NoBottomError:
+        return DualSolution(best[1], best[0], passes[-1].x, len(passes), solvable=False)
+
+
+def _minimize(
+    problem: ConcaveProblem,
+    rows: ResourceUse,
+    start: FloatArray,
+    gap: float,
+    evaluate: Any,
+    passes: list[Pass],
+    best: list[Any],
+) -> DualSolution:
     if not _newton(problem, rows, start, evaluate, passes):
         _quasi_newton(problem.size, rows, start, evaluate)
     # Passes far from the end are of no use to the mixture.
@@ -169,7 +198,11 @@ def minimize_dual(problem: ConcaveProblem, rows: ResourceUse, start: FloatArray,
         evaluate(0.7 * best[1] + 0.3 * dual if _ % 2 else dual)
         kept.append(passes[-1])
     if mixture is None:
-        return DualSolution(best[1], best[0], passes[-1].x, len(passes))
+        last = passes[-1].x
+        with contextlib.suppress(DataError):
+            # Nothing keeps the budget so far; a dual much further out tells whether anything does.
+            evaluate(_FAR * best[1])
+        return DualSolution(best[1], best[0], last, len(passes))
     return DualSolution(best[1], best[0], x, len(passes))
 
 

@@ -12,9 +12,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA, jit
-from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_into, fits_one, share_ahead
+from osilp_pyomo.online.kernels.fitting import (
+    RESERVE,
+    SLACK,
+    TAIL,
+    USED_UP,
+    fits_into,
+    fits_one,
+    is_next_to_nothing,
+    is_nothing_one,
+    left_beside,
+    share_ahead,
+)
 
 # How a dual is updated.
 FIXED, EUCLIDEAN, ENTROPY, TWO_STAGE = 0, 1, 2, 3
@@ -79,11 +90,11 @@ def _room_loop(remaining: FloatArray, margins: FloatArray, ahead: float, used: F
     return room
 
 
-def _capped_loop(remaining: FloatArray, share: float, used: FloatArray) -> float:
-    """Which part of a use takes no more than a share of what remains of any resource."""
+def _capped_loop(remaining: FloatArray, margins: FloatArray, share: float, used: FloatArray) -> float:
+    """Which part of a use takes no more than a share of what remains of any resource, its tails left aside."""
     part = 1.0
     for k in range(used.shape[0]):
-        if used[k] > 0 and used[k] > share * remaining[k]:
+        if used[k] > share * remaining[k] and not is_nothing_one(used[k], margins[SLACK, k], margins[TAIL, k]):
             part = min(part, max(share * remaining[k], 0.0) / used[k])
     return part
 
@@ -126,8 +137,8 @@ def _room_numpy(remaining: FloatArray, margins: FloatArray, ahead: float, used: 
     return float((left / used[over]).min(initial=1.0))
 
 
-def _capped_numpy(remaining: FloatArray, share: float, used: FloatArray) -> float:
-    over = (used > 0) & (used > share * remaining)
+def _capped_numpy(remaining: FloatArray, margins: FloatArray, share: float, used: FloatArray) -> float:
+    over = (used > share * remaining) & ~is_next_to_nothing(used, margins[SLACK], margins[TAIL])
     return float((np.maximum(share * remaining[over], 0.0) / used[over]).min(initial=1.0))
 
 
@@ -390,6 +401,7 @@ def run(
     caps: FloatArray,
     forced: FloatArray,
     guard: int,
+    beside: IntArray,
     others: FloatArray,
     margins: FloatArray,
     other_margins: FloatArray,
@@ -408,8 +420,9 @@ def run(
 
     ``rewards`` (B, n), ``usage`` (B, n, R), ``fixed`` (B or 0, R), ``others`` (B or 0, n, M) with the use of other
     resources that are guarded, ``forced`` (B or 0, n) with what was really done, ``caps`` (B or 0) with the share of
-    what remains of a resource that an arrival may take at most. ``first`` is the number of arrivals met before. Returns
-    the number of an arrival whose stage problem is unbounded, or -1; the state is then that before it.
+    what remains of a resource that an arrival may take at most; ``beside`` (2, n or 0) has the neighbours of guarded
+    points, where one of those may have been overrun. ``first`` is the number of arrivals met before. Returns the number
+    of an arrival whose stage problem is unbounded, or -1; the state is then that before it.
     """
     count = rewards.shape[1]
     used, learner_used = np.zeros(dual.shape[0]), np.zeros(dual.shape[0])
@@ -433,7 +446,7 @@ def run(
                 return t
         total_usage(usage[t], idle, x, used)
         if caps.shape[0] > 0 and caps[t] < 1.0:
-            part = capped(remaining, caps[t], used)
+            part = capped(remaining, margins, caps[t], used)
             if part < 1.0:
                 x *= part
                 total_usage(usage[t], idle, x, used)
@@ -448,20 +461,22 @@ def run(
         if forced.shape[0] > 0:
             x[:] = forced[t]
         elif guard == OWN_GUARD:
-            if not fits(remaining, margins, ahead, used):
+            left = left_beside(remaining, margins[SLACK], beside) if beside.shape[1] > 0 else remaining
+            if not fits(left, margins, ahead, used):
                 if options:
-                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, remaining, margins, ahead, x)
+                    reason = fit_options(rewards[t], usage[t], usage[t], upper[t], dual, left, margins, ahead, x)
                 else:
-                    reason = fit_one(integer, remaining, margins, ahead, used, x)
+                    reason = fit_one(integer, left, margins, ahead, used, x)
         elif guard == OTHER_GUARD:
             total_usage(others[t], other_nothing, x, other_used)
-            if not fits(other_remaining, other_margins, ahead, other_used):
+            left = (
+                left_beside(other_remaining, other_margins[SLACK], beside) if beside.shape[1] > 0 else other_remaining
+            )
+            if not fits(left, other_margins, ahead, other_used):
                 if options:
-                    reason = fit_options(
-                        rewards[t], usage[t], others[t], upper[t], dual, other_remaining, other_margins, ahead, x
-                    )
+                    reason = fit_options(rewards[t], usage[t], others[t], upper[t], dual, left, other_margins, ahead, x)
                 else:
-                    reason = fit_one(integer, other_remaining, other_margins, ahead, other_used, x)
+                    reason = fit_one(integer, left, other_margins, ahead, other_used, x)
         learn(settings, horizon, budget, target, floor, used, learner_used, dual, learner, centre, average, numbers)
         total_usage(usage[t], idle, x, used)
         add(remaining, -1.0, used)

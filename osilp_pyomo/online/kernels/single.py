@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import jit
-from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_one, share_ahead
+from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_one, left_beside, share_ahead
 from osilp_pyomo.online.kernels.linear import (
     ANYTIME,
     DISTANCES,
@@ -82,6 +82,7 @@ def run_single(
     upper: FloatArray,
     whole: bool,
     guard: int,
+    beside: IntArray,
     others: FloatArray,
     margins: FloatArray,
     other_margins: FloatArray,
@@ -118,19 +119,22 @@ def run_single(
         y = x
         if guard != NO_GUARD and x != 0.0:
             ahead = share_ahead(horizon, first + t)
+            left_over, kept = (remaining, margins) if guard == OWN_GUARD else (other_remaining, other_margins)
+            if beside.shape[1] > 0:
+                left_over = left_beside(left_over, kept[SLACK], beside)
             if guard == OWN_GUARD:
-                share = share_that_fits(usage, t, x, remaining, margins, ahead)
+                share = share_that_fits(usage, t, x, left_over, margins, ahead)
             else:
-                share = share_that_fits(others, t, x, other_remaining, other_margins, ahead)
+                share = share_that_fits(others, t, x, left_over, other_margins, ahead)
             if share < 1.0:
                 y = share * x
                 if whole:
                     y = np.floor(y + 1e-9) if y > 0.0 else np.ceil(y - 1e-9)
                     # What is a whole number but for rounding may be one too many.
                     if guard == OWN_GUARD:
-                        share = share_that_fits(usage, t, y, remaining, margins, ahead)
+                        share = share_that_fits(usage, t, y, left_over, margins, ahead)
                     else:
-                        share = share_that_fits(others, t, y, other_remaining, other_margins, ahead)
+                        share = share_that_fits(others, t, y, left_over, other_margins, ahead)
                     if y != 0.0 and share < 1.0:
                         y -= 1.0 if y > 0.0 else -1.0
                 reason = NULL if y == 0.0 else GUARDED

@@ -4,6 +4,16 @@ Between two points h apart a column a(u) lies below its chord plus ``sup (-a'')+
 chord less ``sup (b'')+ h^2 / 8``. So a guard of points keeps the whole index if each column is lifted at each point by
 what the cells beside it can add, and the limits are lowered once. Where a cell holds a kink or a jump, both of its ends
 are lifted to the enclosed maximum over the cell.
+
+Let L be what is left at the points, so counted, and c what a decision uses there, lifted. What is truly left between
+two points is never below the chord of L, and a use never above the chord of c. If L - c >= 0 at both ends of a cell,
+nothing in it is overrun. But L may be below zero at an end: a limit near zero was lowered, a budget made smaller, or
+something else was done than decided. Then the chord of L crosses zero inside, and a use that keeps both ends, none at
+this one and all that is left at the other, has a chord above that of L on the way. With L0 < 0 <= L1 a use with c0 <=
+0 stays below max(chord of L, 0), so that what is kept stays kept and what is overrun gets no worse, if and only if its
+chord is <= 0 where that of L is zero, that is ``c1 <= c0 L1 / L0``: for c0 = 0 nothing at the other end. A guard asks
+for a little more, c1 <= 0: beside a point that was overrun a point counts as overrun (``left_beside`` in
+``kernels/fitting.py``). Then for any cell either both ends are kept, or the use is <= 0 on all of it.
 """
 
 from __future__ import annotations
@@ -61,6 +71,14 @@ class Between:
         lifts[:, self._order[:-1]] = left
         lifts[:, self._order[1:]] = np.maximum(lifts[:, self._order[1:]], right)
         return lifts
+
+    @property
+    def beside(self) -> IntArray:
+        """The neighbours (2, M) of each point on its left and right; itself where there is nothing between them."""
+        result = np.tile(np.arange(len(self._order)), (2, 1))
+        left, right = self._order[:-1][self._wide], self._order[1:][self._wide]
+        result[0, right], result[1, left] = left, right
+        return result
 
     # -- columns -----------------------------------------------------------------------------------------
 

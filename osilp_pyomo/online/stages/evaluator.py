@@ -438,6 +438,15 @@ class Evaluator:
                     )
         return result
 
+    def total_use(self, batch: Batch, x: FloatArray) -> FloatArray:
+        """Use (M,) of all resources at points by decisions x (B, n) together."""
+        if any(family.mixed for family in self.template.families):
+            return self.used(batch, x, POINTWISE).sum(axis=0)
+        usage, fixed = batch.use[POINTWISE], batch.fixed[POINTWISE]
+        values = self.template.values(batch.arrivals, x)
+        result: FloatArray = values.ravel() @ usage.reshape(values.size, -1)
+        return result + fixed.sum(axis=0) if len(fixed) else result
+
     def own_excess(self, batch: Batch, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """By how much decisions x (B, n) break the stages' own rows (B, rows), and the size of those rows' terms."""
         values = self.template.values(batch.arrivals, x)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
 from osilp_pyomo.online.stages.batch import POINTWISE, Batch, only_adds
@@ -105,6 +105,23 @@ class IndexGuard:
             kept[group.slices[POINTWISE]] = False
         return kept
 
+    @cached_property
+    def beside(self) -> IntArray:
+        """Neighbours (2, n) of the resources at points that a guard looks at; none where no row is kept between."""
+        kept = self.kept_at_points
+        result = np.tile(np.arange(len(kept)), (2, 1))
+        between = [group for group in self._evaluator.groups if self._is_between(group)]
+        for group in between:
+            assert group.family is not None
+            at = group.slices[POINTWISE]
+            result[:, at] = at.start + self._betweens[group.family][0].beside
+        number = np.cumsum(kept) - 1
+        return np.ascontiguousarray(number[result[:, kept]] if between else result[:, :0])
+
+    def _is_between(self, group: ResourceGroup) -> bool:
+        """Whether a row is kept between its points by what is counted at them."""
+        return group.family is not None and group.name not in self.gaps and group not in self.stepped
+
     def pieces(self) -> tuple[Pieces, ...]:
         """What is left on each piece before the first arrival, for each of the rows that are kept so."""
         return tuple(Pieces.of_cells(*self.along(group, self._lowered(group))) for group in self.stepped)
@@ -125,7 +142,7 @@ class IndexGuard:
         """Budgets at points, lowered by what limits can be below their chords between them."""
         total = self._evaluator.resources[POINTWISE].total.copy()
         for group in self._evaluator.groups:
-            if group.family is not None and group.name not in self.gaps and group not in self.stepped:
+            if self._is_between(group):
                 total[group.slices[POINTWISE]] = self._lowered(group)
         return total
 
@@ -173,8 +190,9 @@ class IndexGuard:
         use, fixed = batch.use[POINTWISE], batch.fixed[POINTWISE]
         gaps: dict[str, str] = {}
         for group in self._evaluator.groups:
-            if group.family is None or group.name in self.gaps or group in self.stepped:
+            if not self._is_between(group):
                 continue
+            assert group.family is not None
             between, at = self._betweens[group.family][0], group.slices[POINTWISE]
             family = self._evaluator.template.families[group.family]
             for number, term in enumerate(family.terms):

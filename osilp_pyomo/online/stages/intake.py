@@ -77,12 +77,22 @@ class Intake:
         if row is None:
             return None
         if isinstance(row, pd.Series):
-            return {_column(key, row.index.nlevels > 1): value for key, value in row.items()}
+            found: dict[Any, Any] = {}
+            for key, value in row.items():
+                name = _column(key, row.index.nlevels > 1)
+                if name in found and self._is_data(name):
+                    raise DataError(f"An arrival: the Series has two entries {name!r}; give each once.")
+                found[name] = value
+            return found
         if isinstance(row, Mapping):
             return row
         if hasattr(row, "_asdict"):
             return dict(row._asdict())
         raise DataError(f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}).")
+
+    def _is_data(self, name: Any) -> bool:
+        """Whether an entry or a column belongs to the data of an arrival."""
+        return name in self.by_name or (isinstance(name, tuple) and name[0] in self.by_name)
 
     def _content(self, name: str, number: int, theta: Mapping[str, Any], given: Mapping[Any, Any] | None) -> Any:
         """What was given for one field; keywords count for more than a row."""
@@ -154,7 +164,7 @@ class Intake:
         columns: dict[Any, int] = {}
         for place, column in enumerate(data.columns):
             name = _column(column, data.columns.nlevels > 1)
-            if name in columns and (name in self.by_name or (isinstance(name, tuple) and name[0] in self.by_name)):
+            if name in columns and self._is_data(name):
                 raise DataError(f"Arrivals: the frame has two columns {name!r}.")
             columns[name] = place
         values = [

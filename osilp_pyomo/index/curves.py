@@ -177,6 +177,8 @@ def _place(at: FloatArray, knots: FloatArray, table: Table) -> tuple[Any, FloatA
     low, high = knots[0], knots[-1]
     if table.outside == "wrap":
         at = low + np.mod(at - low, high - low) if high > low else np.full_like(at, low)
+        # The end of a turn, which a number before it may be rounded to, is the beginning of the next one.
+        at = np.where(at >= high, low, at)
     elif table.outside == "clamp":
         at = np.clip(at, low, high)
     elif np.any((at < low) | (at > high)):

@@ -23,13 +23,15 @@ from osilp_pyomo.offline.rows import BLOCK_SIZE, AffineRows, TermGroup, TracedRo
 _UNIT = 2.0**-52
 # How far beside a point is, in roundings of the largest number of the index. Sides that are longer than the second
 # number stand for ones without an end: there the point itself counts. Diagonals are looked at up to some dimension.
-_BESIDE, _FAR, _DIAGONALS = 16 * _UNIT, 1e8, 3
+_BESIDE, _FAR, _DIAGONALS = 64 * _UNIT, 1e8, 3
 # What formulas lose in general, relative to their values; where it is more, they are looked at beside the point too.
 USUAL = 64 * _UNIT
 # Coefficients of one family that are enclosed at most; of more than that it is assumed that they lose what is usual.
 _MOST_ENCLOSED = 2_000_000
 # Points of a region are looked for among so many, and so many of them are taken at most.
 _TRIED, _OTHERS = 256, 16
+# A row of which more than this is lost, relative to its size, is looked for at other points, so many times farther.
+_MUCH, _FARTHER = 1e-10, (1.0, 64.0, 4096.0)
 
 
 def width_beside(points: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -38,14 +40,14 @@ def width_beside(points: FloatArray, low: FloatArray, high: FloatArray) -> Float
     return _BESIDE * np.where(high - low > _FAR, np.maximum(np.abs(points), 1.0), whole)
 
 
-def points_beside(points: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def points_beside(points: FloatArray, low: FloatArray, high: FloatArray, farther: float = 1.0) -> FloatArray:
     """Points (k, m, d) of a box right beside each of the points (m, d), to all sides."""
     dimension = points.shape[1]
     if dimension <= _DIAGONALS:
         moves = np.array([move for move in product((-1.0, 0.0, 1.0), repeat=dimension) if any(move)])
     else:
         moves = np.concatenate([np.eye(dimension), -np.eye(dimension)])
-    return np.clip(points + moves[:, None] * width_beside(points, low, high), low, high)
+    return np.clip(points + moves[:, None] * (farther * width_beside(points, low, high)), low, high)
 
 
 def rounding_of_terms(
@@ -106,51 +108,65 @@ def rounding_of_sum(
 def rounding_at(family: Family, points: FloatArray, above: BoolArray, reach: FloatArray) -> FloatArray:
     """How far ``a(u) x - b(u)`` may be from what the row's own functions give at points (m, d) of its domain.
 
-    ``above`` (m) says which limit b is, the upper or the lower one, ``reach`` how large each variable may be. Where it
-    is rounding that decides whether a point belongs to the index, it is how far the row may be from one right beside
-    it that does; infinite where there is none. Of rules that are called at points nothing is known: their numbers count
-    as they are.
+    ``above`` (m) says which limit b is, the upper or the lower one, ``reach`` how large each variable may be. Where that
+    is much, or where it is rounding that decides whether a point belongs to the index, it is how far it may be from
+    another row near the point, which is known better; infinite where there is none. Of rules that are called at points
+    nothing is known: their numbers count as they are.
     """
     size = family.user_masses(points, np.ones(len(points)))
     points, family = family.user_points(points), family.as_declared
-    domain = family.domain
     result = _rounding_of_rows(family, points, above, reach)
-    if domain.region is None or domain.body is not None:
+    result[~_belong(family.domain, points)] = np.inf
+    if not isinstance(family.rows, TracedRows) or family.domain.body is not None:
         return size * result
-    border = np.flatnonzero(~_belong(domain, points))
-    if len(border):
-        at, sides, best = points[border], above[border], np.full(len(border), np.inf)
-        for beside in _ways_in(domain, at):
-            there = np.flatnonzero(_belong(domain, beside))
+    for farther in _FARTHER:
+        much = np.flatnonzero(result > _MUCH * _size_of_rows(family, points, above, reach))
+        if not len(much):
+            break
+        at, sides = points[much], above[much]
+        for moved in _near(family.domain, at, farther):
+            there = np.flatnonzero(_belong(family.domain, moved))
+            lost = _change(family, at[there], moved[there], sides[there], reach)
+            better = lost < result[much[there]]
+            there, lost = there[better], lost[better]
             if len(there):
-                lost = _rounding_of_rows(family, beside[there], sides[there], reach)
-                lost += _change(family, at[there], beside[there], sides[there], reach)
-                best[there] = np.minimum(best[there], lost)
-        result[border] = best
+                lost += _rounding_of_rows(family, moved[there], sides[there], reach)
+                result[much[there]] = np.minimum(result[much[there]], lost)
     return size * result
 
 
 def _belong(domain: Domain, points: FloatArray) -> BoolArray:
-    """Whether points are known to belong to the region of a domain."""
+    """Whether points are known to belong to a domain; those of an uncertainty set are told up to rounding anyway."""
+    if domain.region is None or domain.body is not None:
+        return domain.contains(points)
     at = np.ascontiguousarray(points.T)
-    assert domain.region is not None
     with np.errstate(all="ignore"):
         holds = domain.region.enclose(coordinates(at, at), Opening(domain.dimension, 0)).holds
-    return np.broadcast_to(holds, (1, len(points)))[0]
+    within = np.all((points >= domain.lower) & (points <= domain.upper), axis=1)
+    return np.broadcast_to(holds, (1, len(points)))[0] & within
 
 
-def _ways_in(domain: Domain, points: FloatArray) -> Iterator[FloatArray]:
-    """Points right beside points on the border of a region: to all sides, and towards others of the region.
+def _near(domain: Domain, points: FloatArray, farther: float) -> Iterator[FloatArray]:
+    """Points near others: to all sides of each, and towards some points of the domain.
 
     In a corner of a region no side may lead into it, but the way to other points of it does.
     """
-    yield from points_beside(points, domain.lower, domain.upper)
-    if domain.bounded:
-        step = width_beside(points, domain.lower, domain.upper)
+    yield from points_beside(points, domain.lower, domain.upper, farther)
+    if domain.inside is not None and domain.bounded:
+        step = farther * width_beside(points, domain.lower, domain.upper)
         others = domain.lower + sobol_points(_TRIED, domain.dimension) * domain.width
         for other in others[domain.contains(others)][:_OTHERS]:
             way = (other - points) / domain.width
             yield points + step * way / np.maximum(np.abs(way).max(axis=1, keepdims=True), 1e-300)
+
+
+def _size_of_rows(family: Family, points: FloatArray, above: BoolArray, reach: FloatArray) -> FloatArray:
+    """Sum of the absolute terms of rows, for variables up to their reach."""
+    limit = np.where(above, *reversed(family.rows.limits(points)))
+    result = np.where(np.isfinite(limit), np.abs(limit), 0.0)
+    for columns, at, block in family.rows.blocks(points):
+        result[at] += reach[columns] @ np.abs(block)
+    return result
 
 
 def _change(family: Family, one: FloatArray, other: FloatArray, above: BoolArray, reach: FloatArray) -> FloatArray:

@@ -666,7 +666,7 @@ def exclusive(shift, border, strictly):
     return lambda m, u: (
         m.x
         >= first(u + shift < border if strictly else u + shift <= border, 1, 0)
-        + pyo.Expr_if(u > border - shift - (3e-15 if strictly else 0), 1, 0)
+        + pyo.Expr_if(u > border - shift - (3e-14 if strictly else 0), 1, 0)
     )
 
 
@@ -680,13 +680,13 @@ def test_conditions_that_both_hold_by_rounding_bound_nothing(shift, border):
 
 
 def test_conditions_of_which_none_holds_by_rounding_are_not_proved():
-    """Three hundred numbers are below the border and above the other one, and none of them is by rounding."""
+    """Thousands of numbers are below the border and above the other one, and none of them is by rounding."""
     m = begin(x=FREE)
     m.o = pyo.Objective(expr=m.x)
-    m.c = row(m.u, rule=exclusive(100, 100.1, strictly=True))
-    at = 100.1 - 100 - 1e-15
-    assert Fraction(at) + 100 < Fraction(100.1)
-    assert at > 100.1 - 100 - 3e-15
+    m.c = row(m.u, rule=exclusive(1000, 1000.1, strictly=True))
+    at = 1000.1 - 1000 - 1e-14
+    assert Fraction(at) + 1000 < Fraction(1000.1)
+    assert at > 1000.1 - 1000 - 3e-14
     result = osilp.solve(m, progress=False)
     assert not result.certified or result.objective >= 2 - 1e-6
 

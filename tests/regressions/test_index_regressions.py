@@ -1,8 +1,10 @@
 """Bad grids and bases: a clear error each, its whole text, and the model as it was."""
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from models import many_kinds, packing, tent
+from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo import SemiInfiniteConstraint, errors
@@ -89,3 +91,16 @@ def test_bad_bases(case):
         osilp.solve(m, method="projected", basis=basis, grid=osilp.Midpoint(500))
     assert str(error.value) == text
     assert [m.x[t].value for t in m.T] == before
+
+
+@pytest.mark.parametrize("kind", ["previous", "nearest", "linear"])
+def test_a_curve_that_goes_round_ends_before_its_last_knot(kind):
+    """A turn begins again at its end; by rounding alone a number just before it was taken for the last knot."""
+    knots = np.array([0.553184117, 0.7, 0.726344691])
+    end = 0.20686296900000006
+    assert knots[0] + np.mod(end - knots[0], knots[-1] - knots[0]) == knots[-1]
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.p = osilp.Profile(over=m.u, points=knots, initialize=[1.0, 2.0, 9.0], kind=kind, outside="wrap")
+    values = [m.p(end - 1e-9), m.p(end), m.p(end + 1e-9)]
+    assert min(values[0], values[2]) - 1e-6 <= values[1] <= max(values[0], values[2]) + 1e-6

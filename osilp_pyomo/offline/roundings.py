@@ -108,10 +108,10 @@ def rounding_of_sum(
 def rounding_at(family: Family, points: FloatArray, above: BoolArray, reach: FloatArray) -> FloatArray:
     """How far ``a(u) x - b(u)`` may be from what the row's own functions give at points (m, d) of its domain.
 
-    ``above`` (m) says which limit b is, the upper or the lower one, ``reach`` how large each variable may be. Where that
-    is much, or where it is rounding that decides whether a point belongs to the index, it is how far it may be from
-    another row near the point, which is known better; infinite where there is none. Of rules that are called at points
-    nothing is known: their numbers count as they are.
+    ``above`` (m) says which limit b is, the upper or the lower one, ``reach`` how large each variable may be. Where
+    that is much, or where it is rounding that decides whether a point belongs to the index, it is how far it may be
+    from another row near the point, which is known better; infinite where there is none. Of rules that are called at
+    points nothing is known: their numbers count as they are.
     """
     size = family.user_masses(points, np.ones(len(points)))
     points, family = family.user_points(points), family.as_declared

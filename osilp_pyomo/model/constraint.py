@@ -356,6 +356,10 @@ class SemiInfiniteConstraint(Constraint):
         self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
         for placeholder in self.placeholders:
             placeholder.construct()
+        # A decision that is a function can then tell over which set it is used.
+        sets = (each for each in self.continuous_sets for _ in range(each.dim if is_uncertainty_set(each) else 1))
+        for placeholder, each in zip(self.placeholders, sets, strict=True):
+            placeholder.index_of = each
         for each in self.continuous_sets:
             if not is_uncertainty_set(each):
                 self._check_bounds(each)

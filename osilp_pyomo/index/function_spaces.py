@@ -19,9 +19,8 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import BasisError
 from osilp_pyomo.index.bases import RBF, Basis, Bernstein, BSpline, Functions, Hat, Indicator, Tensor
-from osilp_pyomo.index.curves import Table
 from osilp_pyomo.index.domain import Domain, on_points
-from osilp_pyomo.index.splines import PiecewisePolynomial, bernstein_curves, spline_curves
+from osilp_pyomo.index.splines import PiecewisePolynomial, bernstein_curves, spline_curves, step_curves
 
 #: What one function of a vector is: the coordinates whose product it is, () for the number 1.
 Monomial = tuple[int, ...]
@@ -94,9 +93,13 @@ class VectorFunctions(FunctionSpace):
         return cls.of(coordinates, [(), *((k,) for k in seen), *pairs])
 
     def evaluate(self, points: FloatArray, order: Sequence[int] | None = None) -> FloatArray:
-        wanted = [0] * self.dimension if order is None else list(order)
-        columns = [self._derivative(each, wanted, points) for each in self.monomials]
-        return np.stack(columns, axis=1) if columns else np.empty((len(points), 0))
+        if order is not None:
+            return np.stack([self._derivative(each, order, points) for each in self.monomials], axis=1)
+        result = np.ones((len(points), len(self.monomials)))
+        for factor in range(max(map(len, self.monomials))):
+            places = [k for k, each in enumerate(self.monomials) if len(each) > factor]
+            result[:, places] *= points[:, [self.monomials[k][factor] for k in places]]
+        return result
 
     @staticmethod
     def _derivative(monomial: Monomial, order: Sequence[int], points: FloatArray) -> FloatArray:
@@ -128,39 +131,37 @@ class Curves(AxisFunctions):
 
     Examples
     --------
-    >>> Curves("f", tuple(spline_curves("f", np.array([0.0, 0, 0, 1, 1, 1]), 2))).derived(1)[0].kind
-    'linear'
+    >>> Curves("f", tuple(spline_curves("f", np.array([0.0, 0, 0, 1, 1, 1]), 2))).derived(1)[0].degree
+    1
     """
 
     name: str
-    curves: tuple[PiecewisePolynomial | Table, ...]
+    curves: tuple[PiecewisePolynomial, ...]
 
     @property
     def count(self) -> int:  # type: ignore[override]
         """Number of functions."""
         return len(self.curves)
 
-    def derived(self, order: int) -> list[PiecewisePolynomial | Table]:
+    @property
+    def breaks(self) -> FloatArray:
+        """Where one piece ends and the next begins."""
+        return self.curves[0].breaks
+
+    def derived(self, order: int) -> list[PiecewisePolynomial]:
         """Their derivatives as curves; refused where a derivative would be one of kinks or jumps."""
-        found: list[PiecewisePolynomial | Table] = list(self.curves)
+        found: list[PiecewisePolynomial] = list(self.curves)
         for done in range(order):
             found = [self._derivative(each, done) for each in found]
         return found
 
-    def _derivative(self, curve: PiecewisePolynomial | Table, done: int) -> PiecewisePolynomial | Table:
-        if isinstance(curve, PiecewisePolynomial):
-            return curve.derivative()
-        (knots,) = curve.knots
-        smooth = len(knots) == 2
-        if curve.kind == "linear":
-            rises = np.diff(curve.values) / np.diff(knots)
-            return Table(f"{curve.name}'", curve.knots, np.append(rises, rises[-1]), "previous", curve.outside)
-        if smooth or not np.any(curve.values[:-1] != curve.values[0]):
-            return Table(f"{curve.name}'", curve.knots, np.zeros(len(knots)), "previous", curve.outside)
-        raise BasisError(
-            f"'{self.name}': its derivative of order {done + 1} does not exist, because its functions jump; give it a "
-            f"basis of a higher degree, such as BSpline(count, degree={done + 2})."
-        )
+    def _derivative(self, curve: PiecewisePolynomial, done: int) -> PiecewisePolynomial:
+        if curve.degree == 0 and np.any(curve.coefficients != curve.coefficients[0]):
+            raise BasisError(
+                f"'{self.name}': its derivative of order {done + 1} does not exist, because its functions jump; give "
+                f"it a basis of a higher degree, such as BSpline(count, degree={done + 2})."
+            )
+        return curve.derivative()
 
     def evaluate(self, at: FloatArray, order: int) -> FloatArray:
         return np.stack([np.broadcast_to(each(at), at.shape) for each in self.derived(order)], axis=1)
@@ -231,6 +232,15 @@ class CurveFunctions(FunctionSpace):
             result *= functions.evaluate(points[:, axis], wanted[axis])[:, self.numbers[:, axis]]
         return result
 
+    def marks(self) -> list[tuple[FloatArray, bool]]:
+        """Places along each axis where functions may bend, and whether they may jump there."""
+        return [
+            (each.breaks, any(curve.degree < 2 for curve in each.curves))
+            if isinstance(each, Curves)
+            else (np.empty(0), False)
+            for each in self.axes or [None] * self.dimension
+        ]
+
     def refuse_derivative(self, order: Sequence[int]) -> None:
         """Refuse derivatives of functions that nothing is known of but their values."""
         if self.own and any(order):
@@ -274,8 +284,7 @@ def _axis_functions(name: str, basis: Any, count: int, low: float, high: float) 
         return Curves(name, tuple(bernstein_curves(name, low, high, count)))
     if isinstance(basis, BSpline):
         return Curves(name, tuple(spline_curves(name, low + basis._knots(count) * (high - low), basis.degree)))
-    cells = count - 1 if isinstance(basis, Hat) else count
-    knots = np.linspace(low, high, cells + 1)
-    heights = np.eye(count) if isinstance(basis, Hat) else np.column_stack([np.eye(count), np.eye(count)[:, -1]])
-    kind = "linear" if isinstance(basis, Hat) else "previous"
-    return Curves(name, tuple(Table(f"{name}_{k}", (knots,), row, kind, "error") for k, row in enumerate(heights)))
+    if isinstance(basis, Hat):
+        knots = np.concatenate([[low], np.linspace(low, high, count), [high]])
+        return Curves(name, tuple(spline_curves(name, knots, 1)))
+    return Curves(name, tuple(step_curves(name, low, high, count)))

@@ -1,4 +1,4 @@
-"""Functions of the index times coefficients, as Pyomo expressions: what ``m.order[3](xi)`` and ``m.curve(u)`` return."""
+"""Functions of the index times coefficients, as Pyomo expressions: what ``m.order[3](xi)`` and ``m.f(u)`` return."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def as_leaf(value: Any, what: str) -> Any:
         raise DeclarationError(f"{what}: it takes numbers and the index of a constraint (got {type(value).__name__}).")
     if value.is_potentially_variable():
         raise DeclarationError(
-            f"{what}: a function at a point that is itself a decision ({value}) is not linear in the decisions; give it "
-            "numbers, or the index of a constraint."
+            f"{what}: a function at a point that is itself a decision ({value}) is not linear in the decisions; give "
+            "it numbers, or the index of a constraint."
         )
     return value
 
@@ -110,7 +110,9 @@ def curve_terms(
         return _with_numbers(space.evaluate(np.array([point], dtype=float), order)[0], coefficients)
     if space.own:
         space.refuse_derivative(order)
-        return sum(unwrap(function(*map(_symbol, point))) * c for function, c in zip(space.own, coefficients, strict=True))
+        return sum(
+            unwrap(function(*map(_symbol, point))) * c for function, c in zip(space.own, coefficients, strict=True)
+        )
     tree: Any = None
     for axis, functions in enumerate(space.axes):
         factor = _axis_tree(functions, space.numbers[:, axis], point[axis], order[axis], occurrence)

@@ -120,8 +120,8 @@ class DecisionFunction:
         if isinstance(other, DecisionFunction):
             return self._owner is other._owner and self._index == other._index
         raise DeclarationError(
-            f"FunctionVar '{self.name}': it is a function and cannot be compared with {other!r}; compare its value at a "
-            f"point, as in {self.name}(u) == ..., or fix its coefficients."
+            f"FunctionVar '{self.name}': it is a function and cannot be compared with {other!r}; compare its value at "
+            f"a point, as in {self.name}(u) == ..., or fix its coefficients."
         )
 
     def __hash__(self) -> int:
@@ -233,8 +233,8 @@ class FunctionVar(ScalarBlock):
             raise DeclarationError(f"{called}: within= must be a set of real numbers (got {type(within).__name__}).")
         if within is not None and within.isdiscrete():
             raise DeclarationError(
-                f"{called}: within={within} asks for a function with whole values, which is no combination of functions; "
-                "decide whole numbers before the index is seen by an ordinary Var, or for each of some scenarios."
+                f"{called}: within={within} asks for a function with whole values, which is no combination of "
+                "functions; decide whole numbers before the index is seen, by an ordinary Var."
             )
         self._declared: dict[str, Any] | None = {
             "sets": sets, "over": over, "basis": basis, "sees": sees, "bounds": bounds, "within": within
@@ -302,8 +302,8 @@ class FunctionVar(ScalarBlock):
         for each in parts:
             if not is_uncertainty_set(each) and not isinstance(each, SetData):
                 raise DeclarationError(
-                    f"{self._what}: over= must be a ContinuousSet, RangeSet(a, b, 0) or an uncertainty set of PyROS (got "
-                    f"{type(each).__name__})."
+                    f"{self._what}: over= must be a ContinuousSet, RangeSet(a, b, 0) or an uncertainty set of PyROS "
+                    f"(got {type(each).__name__})."
                 )
             if not is_uncertainty_set(each) and not each.is_constructed():
                 each.construct()
@@ -315,8 +315,8 @@ class FunctionVar(ScalarBlock):
         kinds = {is_uncertainty_set(each) for each in parts}
         if len(kinds) > 1:
             raise DeclarationError(
-                f"{self._what}: over= mixes an uncertainty set with an interval; declare one rule for each of some points "
-                "of the interval, FunctionVar(points, over=uncertainty_set), and write what holds between them."
+                f"{self._what}: over= mixes an uncertainty set with an interval; declare one rule for each of some "
+                "points of the interval, FunctionVar(points, over=uncertainty_set), and write what holds between them."
             )
         return parts
 
@@ -330,8 +330,8 @@ class FunctionVar(ScalarBlock):
                 each.construct()
             if is_uncertainty_set(each) or is_continuous(each):
                 raise DeclarationError(
-                    f"{self._what}: it is indexed by the continuous set '{getattr(each, 'name', type(each).__name__)}'; "
-                    "what it is a function of is given by over=..."
+                    f"{self._what}: it is indexed by the continuous set "
+                    f"'{getattr(each, 'name', type(each).__name__)}'; what it is a function of is given by over=..."
                 )
             parts = [each_one if isinstance(each_one, tuple) else (each_one,) for each_one in each]
             members = [(*left, *right) for left in members for right in parts]
@@ -349,8 +349,8 @@ class FunctionVar(ScalarBlock):
         for name, (low, high) in zip(names, bounds, strict=True):
             if low is None or high is None:
                 raise DeclarationError(
-                    f"{self._what}: its index '{name}' is unbounded, and functions of a basis need an interval; give it "
-                    "bounds."
+                    f"{self._what}: its index '{name}' is unbounded, and functions of a basis need an interval; give "
+                    "it bounds."
                 )
             if not low < high:
                 raise DeclarationError(f"{self._what}: its index '{name}' has the bounds [{low}, {high}].")
@@ -451,8 +451,8 @@ class FunctionVar(ScalarBlock):
             return other
         if not is_number(bound):
             raise DeclarationError(
-                f"{self._what}: within= and a bound that is no number ({bound}) cannot be made one; leave within= out and "
-                "write both as rows."
+                f"{self._what}: within= and a bound that is no number ({bound}) cannot be made one; leave within= out "
+                "and write both as rows."
             )
         return choose(float(bound), float(other))
 
@@ -518,7 +518,9 @@ class FunctionVar(ScalarBlock):
         coefficients = [self.coefficients[self.key(index, label)] for label in space.labels]
         if isinstance(space, VectorFunctions):
             if order is not None:
-                raise DeclarationError(f"{what}: a rule over an uncertain vector has no derivative here; it has curves.")
+                raise DeclarationError(
+                    f"{what}: a rule over an uncertain vector has no derivative here; it has curves."
+                )
             entries = self._entries(point, what)
             names = [str(entry).rpartition("[")[0] if not is_number(entry) else "" for entry in entries[:1]]
             return vector_terms(space, coefficients, entries, f"{self.name_of(index)}({names[0] or 'xi'})")
@@ -545,8 +547,8 @@ class FunctionVar(ScalarBlock):
         whole = all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in orders)
         if len(orders) != dimension or not whole:
             raise DeclarationError(
-                f"{what}: the order of a derivative must be a whole number for each of its {dimension} coordinates (got "
-                f"{order!r})."
+                f"{what}: the order of a derivative must be a whole number for each of its {dimension} coordinates "
+                f"(got {order!r})."
             )
         return orders
 
@@ -615,6 +617,18 @@ class FunctionVar(ScalarBlock):
         found = {index: each.with_values(values) for index, each in self.items()}
         return found if self._indexed else found[None]
 
+    def marks_along(self, axis: Any) -> list[FloatArray]:
+        """Places of a continuous set where its curves bend or jump, both sides of a jump among them."""
+        space = next(iter(self.spaces.values()), None)
+        if not isinstance(space, CurveFunctions):
+            return []
+        found = []
+        for each, (places, jumps) in zip(self._over, space.marks(), strict=True):
+            if each is axis:
+                inner = places[1:-1]
+                found.append(np.concatenate([inner, np.nextafter(inner, -np.inf)]) if jumps else inner)
+        return found
+
     def __len__(self) -> int:
         return len(self.spaces)
 
@@ -649,7 +663,9 @@ class FunctionVar(ScalarBlock):
         """What it is a function of, in words."""
         if self.uncertain:
             sets = [f"{type(each).__name__} of dimension {each.dim}" for each in self._over]
-            return ", ".join(f"{name} in {each}" for name, each in zip(self.argument_text().split(", "), sets, strict=True))
+            return ", ".join(
+                f"{name} in {each}" for name, each in zip(self.argument_text().split(", "), sets, strict=True)
+            )
         return str(self._domain)
 
     def line_text(self, index: Any) -> str:

@@ -102,8 +102,10 @@ def _same_data(one: Any, other: Any) -> bool:
     if isinstance(one, UncertaintySet):
         return same_set(one, other)
     if isinstance(one, Mapping):
-        return isinstance(other, Mapping) and one.keys() == other.keys() and all(
-            _same_data(value, other[key]) for key, value in one.items()
+        return (
+            isinstance(other, Mapping)
+            and one.keys() == other.keys()
+            and all(_same_data(value, other[key]) for key, value in one.items())
         )
     if isinstance(one, str) or one is None or callable(one):
         return bool(one == other)

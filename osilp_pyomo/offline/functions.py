@@ -84,12 +84,14 @@ class FunctionValue:
         if frame is not None:
             vectors = vectors_of(frame, self.space.coordinates, f"'{self.name}'")
         else:
-            parts = [np.asarray(list(each.values()) if isinstance(each, Mapping) else each, dtype=float) for each in point]
+            parts = [
+                np.asarray(list(each.values()) if isinstance(each, Mapping) else each, dtype=float) for each in point
+            ]
             vectors = np.concatenate(parts, axis=-1) if parts else np.empty(0)
         if vectors.shape[-1:] != (self.space.dimension,):
             raise DataError(
-                f"'{self.name}': it is a function of a vector of dimension {self.space.dimension} (got an array of shape "
-                f"{vectors.shape})."
+                f"'{self.name}': it is a function of a vector of dimension {self.space.dimension} (got an array of "
+                f"shape {vectors.shape})."
             )
         values = self.space.evaluate(np.atleast_2d(vectors), order) @ self.numbers
         if frame is not None:
@@ -164,8 +166,8 @@ def vectors_of(frame: pd.DataFrame, coordinates: Sequence[str], what: str) -> Fl
     else:
         raise DataError(
             f"{what}: its vector has the entries {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}, "
-            f"{len(names)} in all, and the frame has {len(columns)} columns; name them so, or give one column per entry in "
-            "their order."
+            f"{len(names)} in all, and the frame has {len(columns)} columns; name them so, or give one column per "
+            "entry in their order."
         )
     try:
         vectors = chosen.to_numpy(dtype=float)

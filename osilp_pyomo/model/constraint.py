@@ -29,6 +29,7 @@ from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.index.grids import Grid
@@ -499,6 +500,17 @@ class SemiInfiniteConstraint(Constraint):
                 "row at others; say where the row holds by where=..."
             )
         return bool(skips) and skips[0]
+
+    def points_tried(self, count: int) -> FloatArray:
+        """Points spread over the index."""
+        columns = []
+        for each in self.continuous_sets:
+            if is_uncertainty_set(each):
+                cloud = body_of(each, f"SemiInfiniteConstraint '{self.name}'").cloud(count)
+                columns.append(cloud[np.arange(count) % len(cloud)])
+            else:
+                columns.append(np.array([[some_number(each, k / (count - 1))] for k in range(count)]))
+        return np.concatenate(columns, axis=1)
 
     def _trial_points(self) -> list[tuple[float, ...]]:
         """A few points of the index; the first ones are not special."""

@@ -20,7 +20,7 @@ from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
-from osilp_pyomo.errors import DataError, DeclarationError, OtherSetWarning
+from osilp_pyomo.errors import DataError, DeclarationError, ModelError, OtherSetWarning
 from osilp_pyomo.index.bases import Basis, BSpline
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.function_spaces import CurveFunctions, FunctionSpace, VectorFunctions
@@ -39,6 +39,8 @@ RULES = {
 _ALONG, _EACH = 10, 6
 # Functions that are printed in front of the dots.
 _SHOWN = 4
+# Points at which a fixed function is compared with its bounds, and what it may miss them by, relative to itself.
+_TRIED, _OUTSIDE = 256, 1e-6
 
 
 class DecisionFunction:
@@ -137,13 +139,18 @@ class DecisionFunction:
     __neg__ = __pow__ = __rpow__ = __le__ = __lt__ = __ge__ = __gt__ = __abs__ = __float__ = _refuse_arithmetic
 
 
+def is_function(limit: Any) -> bool:
+    """Whether a bound is a function of the index; Params are callable too."""
+    return callable(limit) and not getattr(limit, "is_numeric_type", bool)()
+
+
 class _Bounds:
     """The rule of the bounds of a FunctionVar; the block that it belongs to knows them."""
 
     def __call__(self, block: Any, *arguments: Any) -> Any:
         index, point = block.split_arguments(arguments)
         value = block.expression(index, point)
-        low, high = (limit(*point) if callable(limit) else limit for limit in block.limits_of[index])
+        low, high = (limit(*point) if is_function(limit) else limit for limit in block.limits_of[index])
         if low is None:
             return value <= high
         return value >= low if high is None else relational.inequality(low, value, high)
@@ -465,7 +472,7 @@ class FunctionVar(ScalarBlock):
                 continue
             space = self.spaces[index]
             constant = isinstance(space, VectorFunctions) and len(space) == 1
-            if constant and not callable(low) and not callable(high):
+            if constant and not is_function(low) and not is_function(high):
                 coefficient = self.coefficients[self.key(index, "1")]
                 coefficient.setlb(low)
                 coefficient.setub(high)
@@ -581,12 +588,11 @@ class FunctionVar(ScalarBlock):
     def __getitem__(self, key: Any) -> Any:
         if key is None and not self._indexed:
             return self
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, slice) for part in parts):
+            return [self[index] for index in self.spaces if _matches(index, parts)]
         if key in self.spaces:
-            return self if key is None else DecisionFunction(self, key)
-        if isinstance(key, tuple) and any(isinstance(part, slice) for part in key):
-            return [self[index] for index in self.spaces if _matches(index, key)]
-        if isinstance(key, slice) and key == slice(None) and self._indexed:
-            return list(self.values())
+            return DecisionFunction(self, key)
         raise KeyError(f"FunctionVar '{self.name}' has no member {key!r}; its members are {_listed(self.spaces)}")
 
     def __call__(self, *point: Any) -> Any:
@@ -611,6 +617,29 @@ class FunctionVar(ScalarBlock):
         """Its one function, where it has no index."""
         self._refuse_indexed()
         return DecisionFunction(self, None)
+
+    def refuse_fixed_outside(self, index: Any) -> bool:
+        """Whether one of its functions is fixed; refused where it then leaves its bounds."""
+        space = self.spaces[index]
+        coefficients = [self.coefficients[self.key(index, label)] for label in space.labels]
+        if not all(each.fixed for each in coefficients):
+            return False
+        points = self.limits.points_tried(_TRIED)
+        values = space.evaluate(points) @ np.array([float(each.value) for each in coefficients])
+        for point, value in zip(points, values, strict=True):
+            arguments, start = [], 0
+            for each in self._over:
+                size = each.dim if self.uncertain else 0
+                arguments.append(tuple(point[start : start + size].tolist()) if size else float(point[start]))
+                start += size or 1
+            for sign, limit in zip((-1, 1), self.limits_of[index], strict=True):
+                bound = limit(*arguments) if is_function(limit) else limit
+                if bound is not None and sign * (value - pyo.value(bound)) > _OUTSIDE * (1 + abs(value)):
+                    raise ModelError(
+                        f"FunctionVar '{self.name_of(index)}': it is fixed, and is {value:g} at {arguments}, outside "
+                        f"of its bound {pyo.value(bound):g}; fix it to a function that keeps its bounds."
+                    )
+        return True
 
     def with_values(self, values: Mapping[str, float]) -> Any:
         """It as a function of numbers; a dict of such by member where it is indexed."""

@@ -428,10 +428,11 @@ def take_apart(relation: Any, what: str, *, keep_nonlinear: bool = False) -> Rel
         result = RelationTerms(body, None, moved)
         if not any(True for _ in body.variables) and not body.nonlinear:
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
-        if isinstance(relation, relational.EqualityExpression):
-            result = RelationTerms(body, moved, moved)
-        elif reads_as_lower(relation):
+        if reads_as_lower(relation):
             result = _flipped(result)
+        if isinstance(relation, relational.EqualityExpression):
+            limit = result.upper if result.lower is None else result.lower
+            result = RelationTerms(result.body, limit, limit)
     refuse_continuous_variables(body.variables.values(), what)
     return result
 

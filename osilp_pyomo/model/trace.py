@@ -42,7 +42,7 @@ from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infini
 from osilp_pyomo.model.convex_terms import CurvedReader
 from osilp_pyomo.model.equalities import equality_rows
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
-from osilp_pyomo.model.function_var import function_vars
+from osilp_pyomo.model.function_var import FunctionVar, function_vars
 from osilp_pyomo.model.linear import (
     SKIP,
     LinearTerms,
@@ -108,7 +108,12 @@ def _trace_model(
 ) -> TracedModel:
     """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
     # Equations last: what is left of the families without them keeps its numbers.
-    families = tuple(sorted(families, key=lambda family: family.is_equation and not alone))
+    families = tuple(
+        sorted(
+            (family for family in families if alone or not _is_bound_of_fixed(family)),
+            key=lambda family: family.is_equation and not alone,
+        )
+    )
     columns = Columns(model)
     curved = CurvedReader(columns)
     objective = None if alone else active_objective(model)
@@ -174,6 +179,14 @@ def _trace_model(
     return TracedModel(
         problem, tuple(columns.variables), tuple(constraints), families[:kept], matched, families[kept:], functions
     )
+
+
+def _is_bound_of_fixed(family: SemiInfiniteConstraintData) -> bool:
+    """Whether a family bounds a decision that is a function and whose coefficients are all fixed."""
+    owner = family.parent_block()
+    if not isinstance(owner, FunctionVar) or family.parent_component() is not owner.component("limits"):
+        return False
+    return owner.refuse_fixed_outside(family.index())
 
 
 def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]:

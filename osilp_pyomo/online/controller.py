@@ -575,9 +575,10 @@ class Controller:
 
         A single one that is ``fresh``, and nobody else's, is lifted in place where that can be.
         """
-        self._refuse_other_program(batch)
-        if POINTWISE not in batch.use:
-            self._refuse_without_points()
+        if not fresh:
+            self._refuse_other_program(batch)
+            if POINTWISE not in batch.use:
+                self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":

@@ -431,8 +431,21 @@ def test_what_is_given_back_is_what_was_taken(tmp_path):
     )
 
 
-def test_a_formula_that_overflows_between_points_is_refused():
+def test_an_exponential_that_overflows_between_points_is_bounded():
     program = packing(lambda u: 5 + 0 * u, 100, grid=100, use=lambda place, u: 1 / (1 + pyo.exp((place - u) / 0.001)))
+    controller, places = program.controller(osilp.Greedy(), "pointwise"), np.linspace(0.7001, 0.7299, 60)
+    taken = controller.steps(pd.DataFrame({"a": places}))["x"].to_numpy()
+    assert controller.gaps == {}
+    at = np.linspace(0.6, 0.8, 20_001)
+    with np.errstate(over="ignore"):
+        used = taken @ (1 / (1 + np.exp((places[:, None] - at) / 0.001)))
+    assert 3 < used.max() <= 5 + 1e-9
+
+
+def test_a_formula_that_overflows_between_points_is_refused():
+    program = packing(
+        lambda u: 5 + 0 * u, 100, grid=100, use=lambda place, u: 1 / (1 + pyo.exp((place - u) / 0.001) ** 2)
+    )
     controller = program.controller(osilp.Greedy(), "pointwise")
     with pytest.raises(DataError, match="cannot be bounded between the points of the guard, for a part of its formula"):
         controller.step(a=0.9)

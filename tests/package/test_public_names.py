@@ -26,7 +26,7 @@ MODULES = {
         "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {

@@ -136,6 +136,9 @@ def view_of(policy: Policy) -> str:
 class FirstOrder(Policy):
     """Policies whose dual moves a little after each arrival; the kernels know them."""
 
+    #: An arrival takes at most caution / sqrt(T - t) of what is left of a resource; None: whatever is left.
+    caution: float | None = None
+
     @abstractmethod
     def settings(self, setting: Setting) -> FloatArray:
         """The parameters as an array for the kernels."""

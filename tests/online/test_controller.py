@@ -29,6 +29,8 @@ POLICIES = {
     "two stages": osilp.AccelerateThenRefine(per_level=4),
     "simple": osilp.SimpleGD(),
     "greedy": osilp.Greedy(),
+    "experience": osilp.ExperienceReplay(),
+    "few memories": osilp.ExperienceReplay(replays=3, memory=10),
     "resolve": osilp.Resolve(),
     "resolve exact": osilp.Resolve(exact=True),
 }

@@ -216,10 +216,14 @@ class Memory:
 
 
 def _scale_of(evaluator: Evaluator, budget: FloatArray) -> FloatArray:
-    """The size (R,) of the budget of one arrival, row by row, so that rows in different units weigh alike."""
+    """The size (R,) of the budget of one arrival, row by row, so that rows in different units weigh alike.
+
+    A row of one number weighs as much as one of many points: what an arrival is charged for it learns as fast.
+    """
     scale = np.ones(len(budget))
+    most = max(group.slices[POINTWISE].stop - group.slices[POINTWISE].start for group in evaluator.groups)
     for group in evaluator.groups:
         at = group.slices[POINTWISE]
         size = float(np.abs(budget[at]).mean())
-        scale[at] = size if size > 0.0 else 1.0
+        scale[at] = (size if size > 0.0 else 1.0) * np.sqrt((at.stop - at.start) / most)
     return scale

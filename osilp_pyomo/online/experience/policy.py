@@ -11,7 +11,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.kernels.practice import DECAY, LEAST_WINDOW, STEP, STEPS, WINDOW
-from osilp_pyomo.online.policies import FirstOrder, Seen, Setting, State
+from osilp_pyomo.online.policies import CAUTION, FirstOrder, Seen, Setting, State
 from osilp_pyomo.online.stages.batch import POINTWISE
 
 # How the step falls with the number of steps, over which share of the arrivals so far (or still to come, if they are
@@ -66,7 +66,7 @@ class ExperienceReplay(FirstOrder):
     view: ClassVar[str] = POINTWISE  # type: ignore[misc]
     replays: int = 32
     step: float = 6.0
-    caution: float = 2.0
+    caution: float = CAUTION
     memory: int = 5000
     algorithm: ClassVar[str] = "dual descent with experience replay"
 

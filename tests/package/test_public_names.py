@@ -18,7 +18,7 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "FunctionVar", "Price", "Regret", "Run",
+    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "Regret", "Run",
 }  # fmt: skip
 MODULES = {
     "displays": {

@@ -3,9 +3,9 @@ Optimal control: a swing brought to rest
 ========================================
 
 Control. A swing of natural frequency 2 hangs at angle 0.6 and is to be at rest after four seconds, with as little push
-as possible at any moment, and never beyond an angle of 0.25 on the other side. Angle, speed and push are curves: the
-first equation, angle' = speed, is matched as an equation between splines; the second one, which no space of splines holds, is
-collocated, and the result tells what is left of it between the points. The bounds hold at every moment.
+as possible at any moment, and never beyond an angle of 0.25 on the other side. Angle, speed and push are curves. That the
+speed is the derivative of the angle is an equation between splines, which is matched. Newton's law, which no space of
+splines holds, is collocated, and the result tells what is left of it between the points. Bounds hold at every moment.
 """
 
 import matplotlib.pyplot as plt

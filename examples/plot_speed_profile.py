@@ -3,8 +3,8 @@ A speed profile: fast within limits at every metre
 ==================================================
 
 Vehicles. Along a road of two kilometres the speed limit changes, and the car may neither accelerate nor brake hard. In
-the square of the speed both are linear: along the road its derivative is twice the acceleration. The profile is a curve,
-a spline whose coefficients are decided, and both limits hold at every metre, not at those of a grid.
+the square of the speed both are linear: along the road its derivative is twice the acceleration. The profile is a
+curve, a spline whose coefficients are decided, and both limits hold at every metre, not at those of a grid.
 """
 
 import matplotlib.pyplot as plt

@@ -140,8 +140,8 @@ def evaluate_pieces(name: str, breaks: FloatArray, coefficients: FloatArray, at:
     if at.size and not (at.min() >= low - slack and at.max() <= high + slack):
         outside = ~((at >= low - slack) & (at <= high + slack))
         raise DomainError(
-            f"'{name}': asked for its value at {float(np.asarray(at)[outside][0]):g}, outside of [{low:g}, {high:g}], on "
-            "which it is declared."
+            f"'{name}': asked for its value at {float(np.asarray(at)[outside][0]):g}, outside of [{low:g}, {high:g}], "
+            "on which it is declared."
         )
     # Numbers beyond the last inner break belong to the last piece, and those before the first one to the first.
     piece = np.searchsorted(breaks[1:-1], at, side="right")

@@ -441,9 +441,10 @@ def test_any_basis_bounds_a_curve_from_above(basis):
     u = np.linspace(0, 1, 4001)
     assert (f(u) - np.exp(u)).min() >= -1e-7
     assert result.objective == pytest.approx(f(places).mean())
-    assert result.objective >= np.exp(places).mean()
+    assert result.objective >= np.exp(places).mean() - 1e-9
 
 
+@pytest.mark.long
 def test_curves_of_two_coordinates():
     m = pyo.ConcreteModel()
     m.u, m.v = ContinuousSet(bounds=(0, 1)), ContinuousSet(bounds=(0, 2))

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA
-from osilp_pyomo.errors import DataError
+from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
+from osilp_pyomo.online.experience.memory import Lesson, Memory
+from osilp_pyomo.online.experience.policy import ExperienceReplay
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
+from osilp_pyomo.online.kernels.practice import run_practising
 from osilp_pyomo.online.kernels.single import run_single
 from osilp_pyomo.online.live import Live, Rules, too_large
 from osilp_pyomo.online.needs import (
@@ -90,13 +94,20 @@ class StageLoop:
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision: number by number where compiled.
         self._runs_single = HAS_NUMBA and self.cannot_fail and len(program.template.decisions) == 1
+        practises = isinstance(policy, ExperienceReplay)
+        if practises and not isinstance(self._solver, BoxStage):
+            raise OptionError(
+                "ExperienceReplay: it needs linear stages whose decisions have bounds only, or are one of several "
+                f"options, and these are solved by '{program.stage_solver}'; use Resolve()."
+            )
         # Rows whose columns are steps are guarded piece by piece.
         self._on_pieces = guard == POINTWISE and bool(program.index_guard.stepped)
         self._guard_view = GUARDED if self._on_pieces else guard
         self._neighbours = program.index_guard.beside if guard == POINTWISE else _NO_NEIGHBOURS
         whole = self.kernel and len(program.template.decisions) == 1 and bool(program.template.integer.all())
         self._portions = Portions(program.index_guard, self._evaluator, program.budget_sizes[POINTWISE], whole)
-        self.steps_single = self._runs_single and not self._evaluator.has_fixed and not self._on_pieces
+        plain = not self._evaluator.has_fixed and not self._on_pieces
+        self.steps_single = self._runs_single and plain and not practises
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
         self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
@@ -116,7 +127,10 @@ class StageLoop:
         history = History(self._view) if isinstance(self.policy, Resolve) else None
         offers = np.zeros((2, len(total[self.guard]) if self._needs else 0))
         pieces = self.program.index_guard.pieces() if self._on_pieces else ()
-        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces)
+        memory = None
+        if isinstance(self.policy, ExperienceReplay):
+            memory = Memory(self._evaluator, horizon, self.policy.memory, self.seed)
+        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces, memory=memory)
         live.state = self.policy.start(self.setting(live))
         return live
 
@@ -238,6 +252,8 @@ class StageLoop:
     def _run(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         if isinstance(self.policy, Resolve):
             return self._by_resolving(live, batch, forced, remember)
+        if isinstance(self.policy, ExperienceReplay):
+            return self._by_practising(live, batch, forced, remember)
         return self._segment(live, batch, forced)
 
     def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
@@ -265,6 +281,32 @@ class StageLoop:
                 history.add(part, keys[at])
             start = stop
         return LoopOutcome.concat(pieces)
+
+    def _by_practising(self, live: Live, batch: Batch, forced: FloatArray | None, keep: bool) -> LoopOutcome:
+        """Decide arrivals and practise after each; what is not to be kept is forgotten again."""
+        memory, policy, outcomes = live.memory, self.policy, []
+        assert memory is not None
+        assert isinstance(policy, ExperienceReplay)
+        mark = None if keep else memory.mark()
+        try:
+            for at in memory.portions(batch.use[POINTWISE]):
+                live.state = memory.begun(live.state)
+                lesson = memory.lesson(at.stop - at.start, policy, self._rules(live).setting.budget)
+                outcomes.append(self._practised(live, lesson, batch.part(at), None if forced is None else forced[at]))
+        finally:
+            if mark is not None:
+                memory.back_to(mark)
+        return LoopOutcome.concat(outcomes)
+
+    def _practised(self, live: Live, lesson: Lesson, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
+        if self.kernel:
+            return self._by_kernel(live, batch, self._rules(live).settings, forced, np.empty((0, 0)), lesson)
+        outcomes = []
+        for b in range(len(batch)):
+            one = batch.part(slice(b, b + 1))
+            outcomes.append(self._generic(live, one, None if forced is None else forced[b : b + 1]))
+            lesson.practise(b, one, live.state, live.horizon - live.t, live.left[POINTWISE])
+        return LoopOutcome.concat(outcomes)
 
     def _reprice(self, live: Live) -> None:
         assert live.history is not None
@@ -299,9 +341,21 @@ class StageLoop:
             result[b, j] = float(coin < result[b, j])
         return result
 
-    def _caps(self, live: Live, batch: Batch) -> FloatArray:
-        """What share of a resource an arrival may take that is unlike any seen before; (0,) where nothing is capped."""
-        if live.history is None or not isinstance(self.policy, Resolve) or self.program.template.integer.any():
+    def _caps(self, live: Live, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """What share of what is left of a resource arrivals may take, by a cautious policy; (0,) without a cap."""
+        caution = self.policy.caution if isinstance(self.policy, FirstOrder) else None
+        if caution is None or self._integer.any():
+            return np.empty(0)
+        left = np.maximum(live.horizon - live.t - np.arange(len(lower)), 1)
+        # Scaling down must stay within the bounds.
+        scalable = np.all((lower <= 0) & (upper >= 0), axis=1)
+        return np.where(scalable, np.minimum(1.0, caution / np.sqrt(left)), 1.0)
+
+    def _caps_of(self, live: Live, batch: Batch) -> FloatArray:
+        """As :meth:`_caps`; where there is a history, of arrivals only that are unlike any seen before."""
+        if live.history is None or not isinstance(self.policy, Resolve):
+            return self._caps(live, batch.lower, batch.upper)
+        if self._integer.any():
             return np.empty(0)
         keys = keys_of(batch)
         first = {key: place for place, key in reversed(list(enumerate(keys)))}
@@ -324,7 +378,8 @@ class StageLoop:
             others = None if others is None else others[at]
         stopped = run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), self._guarded_view, self._beside(live),
+            lower, upper, bool(self._integer[0]), self._caps(live, lower, upper), self._guarded_view,
+            self._beside(live),
             # Of projected arrivals the use at points is not known, nor asked for by a guard.
             self._no_points if others is None else others, rules.margins[view], rules.margins[other], live.left[view],
             live.left[other], state["dual"], state["learner"], state["centre"], state["average"], state["numbers"],
@@ -352,7 +407,13 @@ class StageLoop:
         return _NO_NEIGHBOURS if live.kept else self._neighbours
 
     def _by_kernel(
-        self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
+        self,
+        live: Live,
+        batch: Batch,
+        settings: FloatArray,
+        forced: FloatArray | None,
+        fractions: FloatArray,
+        lesson: Lesson | None = None,
     ) -> LoopOutcome:
         view, other, rules = self._view, self._other, self._rules(live)
         setting, usage, fixed = rules.setting, batch.use[view], batch.fixed[view]
@@ -388,17 +449,19 @@ class StageLoop:
             self._pay_others(live, batch, taken, bool(len(others)))
             earned = gained + batch.earned if self.program.template.maximize else -(gained + batch.earned)
             return LoopOutcome(wanted + 0.0, taken + 0.0, reasons, earned)
-        elif self._runs_single and forced is None and not len(fixed):
+        single, caps = self._runs_single and forced is None and not len(fixed), self._caps_of(live, batch)
+        if single and lesson is None:
             stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
-                *tracked[1:],
+                caps, *tracked[1:],
             )  # fmt: skip
         else:
-            stopped = kernels.run(
+            run = kernels.run if lesson is None else partial(run_practising, *lesson, single)
+            stopped = run(
                 *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
-                self.program.template.options, fractions, self._caps(live, batch), *tracked,
+                self.program.template.options, fractions, caps, *tracked,
             )  # fmt: skip
-        if stopped >= 0 and self._runs_single and forced is None and not len(fixed):
+        if stopped >= 0 and single:
             raise too_large(batch.arrivals.name(stopped))
         if stopped >= 0:
             raise DataError(
@@ -463,7 +526,7 @@ class StageLoop:
                 if len(fractions):
                     share = one.lower + fractions * (one.upper - one.lower)
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
-            caps = self._caps(live, one)
+            caps = self._caps_of(live, one)
             if len(caps) and caps[0] < 1.0:
                 used, margins = evaluator.used(one, wanted, view)[0], self._rules(live).margins[view]
                 wanted = wanted * kernels.capped(live.left[view], margins, float(caps[0]), used)

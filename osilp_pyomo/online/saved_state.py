@@ -15,6 +15,7 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import MOST
 from osilp_pyomo.errors import SavedStateError
+from osilp_pyomo.online.experience.memory import MEMORY, Memory
 from osilp_pyomo.online.history import HISTORY, History
 from osilp_pyomo.online.kernels.linear import LARGEST
 from osilp_pyomo.online.stages.evaluator import Evaluator
@@ -50,18 +51,19 @@ def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tup
 
 
 def check_arrays(
-    path: Any, arrays: Mapping[str, Any], fresh: Mapping[str, Any], remembers: bool, free_state: bool
+    path: Any, arrays: Mapping[str, Any], fresh: Mapping[str, Any], remembers: tuple[bool, bool], free_state: bool
 ) -> None:
     """Refuse arrays that those of a fresh controller could not have become.
 
-    ``remembers`` says whether the policy has a history; with ``free_state`` it is the user's own, whose arrays may have
-    any shape.
+    ``remembers`` says whether the policy has a history, and whether it has a memory; with ``free_state`` it is the
+    user's own, whose arrays may have any shape.
     """
     expected = {name for name in fresh if not (free_state and name.startswith("state:"))}
     more = {name for name in arrays if name not in expected}
     if missing := sorted(expected - set(arrays)):
         raise _wrong(path, f"'{missing[0]}' is missing")
-    allowed = {_FRACTIONS, *(f"history:{name}" for name in HISTORY)} if remembers else set()
+    allowed = {_FRACTIONS, *(f"history:{name}" for name in HISTORY)} if remembers[0] else set()
+    allowed |= {f"memory:{name}" for name in MEMORY} if remembers[1] else set()
     for name in sorted(more):
         if name not in allowed and not (free_state and name.startswith("state:")):
             raise _wrong(path, f"'{name}' does not belong there")
@@ -121,6 +123,16 @@ def read_history(path: Any, met: int, arrays: Mapping[str, Any], fresh: History,
     if _FRACTIONS in arrays:
         _check_fractions(path, arrays[_FRACTIONS], size, len(evaluator.template.decisions))
     return history
+
+
+def read_memory(path: Any, met: int, arrays: Mapping[str, Any], fresh: Memory) -> Memory:
+    """The memory of a file, where ``met`` arrivals are said to have been met; ``fresh`` becomes it."""
+    why = fresh.take_over({name[7:]: value for name, value in arrays.items() if name.startswith("memory:")})
+    if why is None and fresh.met > met:
+        why = "the memory tells of more arrivals than were met"
+    if why is not None:
+        raise _wrong(path, why)
+    return fresh
 
 
 def _check_history(path: Any, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> int:

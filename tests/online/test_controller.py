@@ -29,6 +29,9 @@ POLICIES = {
     "two stages": osilp.AccelerateThenRefine(per_level=4),
     "simple": osilp.SimpleGD(),
     "greedy": osilp.Greedy(),
+    "points": osilp.MirrorDescent("entropy", "remaining", view="pointwise"),
+    "experience": osilp.ExperienceReplay(),
+    "few memories": osilp.ExperienceReplay(replays=3, memory=10),
     "resolve": osilp.Resolve(),
     "resolve exact": osilp.Resolve(exact=True),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
 from osilp_pyomo._reporting import IterationReporter
+from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
@@ -87,7 +88,8 @@ def solve(
             placed = traced.place_grids(grid)
         elif method == "projected":
             placed = traced.place_bases(grid, basis)
-        solved = solve_by(method, traced.problem, placed, options, fix_integers)
+        with one_thread():
+            solved = solve_by(method, traced.problem, placed, options, fix_integers)
     result = result_of(traced.problem, solved.method or method, solved, time.monotonic() - started)
     result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
     if result.answer is not None and active_objective(model) is None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -353,9 +354,17 @@ class CurvedSide:
 
 def curved_sides(family: Family, core: FiniteLP) -> tuple[CurvedSide, ...] | None:
     """The limits of a quadratic family as duality takes them exactly; None where it does not."""
-    if not is_quadratic(family):
-        return None
-    return sides_over(family.domain, lambda around: quadratic_row(family, around), core)
+    known = _sides.get(family)
+    if known is None or known[0] is not core:
+        sides = None
+        if is_quadratic(family):
+            sides = sides_over(family.domain, lambda around: quadratic_row(family, around), core)
+        known = _sides[family] = core, sides
+    return known[1]
+
+
+# What families are as duality takes them, beside the problem they belong to: who chooses a method asks first.
+_sides: WeakKeyDictionary[Family, tuple[FiniteLP, tuple[CurvedSide, ...] | None]] = WeakKeyDictionary()
 
 
 def sides_over(
@@ -374,22 +383,19 @@ def sides_over(
     usual = usual or usual_place(row, around)
     frame, sides = Frame.of(_lift(domain, usual)), []
     middle: FloatArray = np.linalg.pinv(frame.matrix) @ (usual[0] - frame.offset)
-    in_frame = read(frame.offset + frame.matrix @ middle)
     for sign, limit in ((1.0, row.upper), (-1.0, row.lower)):
         if limit is None:
             continue
-        curves = None
-        if in_frame is not None:
-            part, own = (each.changed(frame.matrix) for each in in_frame.slack(sign))
-            curves = convex_curves(part, own, row.columns, core.column_lower, core.column_upper, middle)
-        if curves is not None and in_frame is not None:
-            sides.append(CurvedSide(sign, in_frame, frame=frame, curves=curves, middle=middle))
-            continue
-        chart = chart_of(domain, usual)
-        in_chart = None if chart is None else read(chart.offset)
-        if chart is None or in_chart is None:
+        # Second derivatives are the same everywhere.
+        part, own = (each.changed(frame.matrix) for each in row.slack(sign))
+        curves = convex_curves(part, own, row.columns, core.column_lower, core.column_upper, middle)
+        chart = chart_of(domain, usual) if curves is None else None
+        if curves is None and chart is None:
             return None
-        sides.append(CurvedSide(sign, in_chart, chart))
+        there = read(frame.offset + frame.matrix @ middle if chart is None else chart.offset)
+        if there is None:
+            return None
+        sides.append(CurvedSide(sign, there, chart, frame, curves or (), middle))
     return tuple(sides)
 
 

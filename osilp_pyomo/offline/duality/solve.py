@@ -144,14 +144,14 @@ def _answered(
     proofs = finite.proofs(problem.families, found)
     bounded, placed = _compactified(problem, atoms)
     proved = all(proof.proved for proof in proofs)
-    looks = _looks(bounded, x, placed) if proved else []
+    looks = _looks(bounded, x, placed, proved) if proved else []
     missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
     if finite.program.cones and (missed or not proved):
         found, proofs = _moved_inside(finite, problem.families, found, proofs)
         x = found[: core.columns]
     proofs = tuple(chosen[number].proof(x, proof) if number in chosen else proof for number, proof in enumerate(proofs))
     if missed or not proved:
-        looks = _looks(bounded, x, placed)
+        looks = _looks(bounded, x, placed, all(proof.proved for proof in proofs))
     checked = None
     if atoms is not None and finite.program.cones and not core.integer.any():
         checked = _crossed_over(problem, x, looks, atoms)
@@ -314,7 +314,7 @@ def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
     return points[kept], masses[kept]
 
 
-def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None) -> list[FamilyAudit]:
+def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None, proved: bool) -> list[FamilyAudit]:
     """An audit on vectors of its own, near the worst ones known: those of the prices, and by exact separation."""
     near = [np.empty((0, family.domain.dimension)) if atoms is None else atoms[number][0]
             for number, family in enumerate(problem.families)]  # fmt: skip
@@ -324,7 +324,7 @@ def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None) ->
         for member, place in enumerate(search.numbers.tolist()):
             number = fast[place]
             near[number] = np.concatenate([found.points[found.members == member], near[number]])
-    return audit_families(problem.families, x, near)
+    return audit_families(problem.families, x, near, proved=proved)
 
 
 def _is_fast(family: Family) -> bool:

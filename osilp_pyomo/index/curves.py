@@ -142,10 +142,12 @@ class CurveStack:
     def __call__(self, *coordinates: Any) -> FloatArray:
         given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
         if self._values is None:
-            if len(self._curves) == 1 and isinstance(self._curves[0], Function):
-                return self._curves[0](*given)
+            if len(self._curves) == 1 and not isinstance(self._curves[0], Table):
+                return np.asarray(self._curves[0](*given))
             rows = len(self._curves)
             spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
+            if not isinstance(self._curves[0], Table) and all(each is self._curves[0] for each in self._curves):
+                return np.asarray(self._curves[0](*spread))
             return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self._curves)])
         table = self._form
         assert table is not None

@@ -23,6 +23,9 @@ CONFLICT = {"kind": False, "name": False, "place": False, "side": False, "limit"
 # Columns of a proof.
 PROOF = ("how", "largest", "boxes", "seconds", "open")
 
+# Columns of what is told of integrals.
+INTEGRALS = ("integral", "error", "size", "place", "points")
+
 # A relative violation that still counts as feasible, as solvers of finite LPs count it.
 FEASIBLE = 1e-6
 
@@ -134,6 +137,10 @@ class Result:
         What was solved, by which a regret knows it again.
     why : str
         Why this method, in one sentence.
+    integrals : DataFrame
+        One line for each integral or expectation in the model: an estimate of its error, its size (the integral of the
+        absolute value), where the estimate is largest, and how many values were taken. What is said of the rest, the
+        bracket included, is meant for the numbers that were computed for them.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
 
@@ -183,6 +190,7 @@ class Result:
     solved_for: Any = None
     remark: str = ""
     why: str = ""
+    integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:

@@ -49,6 +49,7 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
 from .studies.compare import Study as Study

@@ -91,7 +91,10 @@ def solve(
         solved = solve_by(method, traced.problem, placed, options, fix_integers)
     result = result_of(traced.problem, solved.method or method, solved, time.monotonic() - started)
     result = replace(
-        result, solved_for=ModelIdentity.of(traced.problem.core.cost), integrals=integrals_frame(accuracies)
+        result,
+        solved_for=ModelIdentity.of(traced.problem.core.cost),
+        integrals=integrals_frame(accuracies),
+        added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )
     if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")

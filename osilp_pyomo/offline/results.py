@@ -141,6 +141,8 @@ class Result:
         One line for each integral or expectation in the model: an estimate of its error, its size (the integral of the
         absolute value), where the estimate is largest, and how many values were taken. What is said of the rest, the
         bracket included, is meant for the numbers that were computed for them.
+    added : frozenset of str
+        Variables that a transformation of this package added to the user's model; loading into that passes over them.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
 
@@ -191,6 +193,7 @@ class Result:
     remark: str = ""
     why: str = ""
     integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
+    added: frozenset[str] = frozenset()
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -346,7 +349,7 @@ class Result:
         root = model.model()
         variables = [root.find_component(name) for name in values.index]
         for name, variable in zip(values.index, variables, strict=True):
-            if variable is None:
+            if variable is None and name not in self.added:
                 raise ModelError(
                     f"The model has no variable '{name}'; load the result into the model it was solved for."
                 )
@@ -354,9 +357,11 @@ class Result:
         self.load_into(model, variables, rows)
 
     def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
-        """Load into the components themselves, in the order of ``values`` and ``duals``."""
+        """Load into the components themselves, in the order of ``values`` and ``duals``; None is passed over."""
         found = self._answer("values")
         for variable, value in zip(variables, self.values.tolist(), strict=True):
+            if variable is None:
+                continue
             variable.set_value(value, skip_validation=True)
             variable.stale = False
         for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):
@@ -366,7 +371,8 @@ class Result:
             # Numbers of an earlier solve must not pass for those of this one.
             suffix.clear()
             if numbers is not None:
-                suffix.update(zip(components, numbers.tolist(), strict=True))
+                pairs = zip(components, numbers.tolist(), strict=True)
+                suffix.update((component, number) for component, number in pairs if component is not None)
 
     def __str__(self) -> str:
         return text_of(self)

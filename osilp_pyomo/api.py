@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.assemble import integrals_frame, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
@@ -89,10 +91,18 @@ def solve(
         elif method == "projected":
             placed = traced.place_bases(grid, basis)
         solved = solve_by(method, traced.problem, placed, options, fix_integers)
-    result = result_of(traced.problem, solved.method or method, solved, time.monotonic() - started)
+    checked = None
+    if traced.matched and solved.point is not None and solved.point.x is not None:
+        until = math.inf if time_limit is None else started + time_limit
+        checked = check_matched(traced.matched, solved.point.x, proof, until)
+    seconds = time.monotonic() - started
+    result = result_of(traced.problem, solved.method or method, solved, seconds, traced.matched, checked)
+    solution = None if solved.point is None else solved.point.x
     result = replace(
         result,
         solved_for=ModelIdentity.of(traced.problem.core.cost),
+        recourse=traced.recourse,
+        solution=solution,
         integrals=integrals_frame(accuracies),
         added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )

@@ -20,6 +20,7 @@ from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData, held
 from osilp_pyomo.model.formulas import block_values, condition_region
+from osilp_pyomo.model.function_var import function_vars
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
@@ -245,6 +246,7 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
     owner = data.parent_component()
     bounds = [each.bounds() for each in owner.continuous_sets]
     curves = list(data.model().component_objects(Profile, descend_into=True))
+    curved = list(function_vars(data.model()))
     marks = []
     for each in owner.continuous_sets:
         found = [np.array([float(member) for member in each])] if each.isfinite() else []
@@ -253,6 +255,7 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
             for axis, knots in zip(curve._over, curve.marks(), strict=True):
                 if axis is each:
                     found += knots if curve._kind == "linear" else [_from_both_sides(k) for k in knots]
+        found += [jump for block in curved for jump in block.marks_along(each)]
         marks.append(np.unique(np.concatenate([np.empty(0), *found])))
     lower = np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float)
     upper = np.array([np.inf if high is None else high for _, high in bounds], dtype=float)

@@ -336,10 +336,7 @@ def checked_relation(relation: Any, name: str) -> Any:
             "or Constraint.Skip for no row."
         )
     if isinstance(relation, relational.EqualityExpression):
-        raise DeclarationError(
-            f"{what}: '==' for every point of an index leaves no room to decide (found {relation_text(relation)}); "
-            "use a ranged row (low, body, high), or match the functions' parameters by ordinary constraints."
-        )
+        return relation
     if not isinstance(relation, relational.InequalityExpression | relational.RangedExpression):
         raise DeclarationError(
             f"{what}: its rule must return a relation such as left <= right (got {type(relation).__name__})."
@@ -445,6 +442,9 @@ def take_apart(relation: Any, what: str, *, keep_nonlinear: bool = False) -> Rel
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
         if reads_as_lower(relation):
             result = _flipped(result)
+        if isinstance(relation, relational.EqualityExpression):
+            limit = result.upper if result.lower is None else result.lower
+            result = RelationTerms(result.body, limit, limit)
     refuse_continuous_variables(body.variables.values(), what)
     return result
 

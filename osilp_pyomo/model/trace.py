@@ -41,7 +41,9 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.convex_terms import CurvedReader
+from osilp_pyomo.model.equalities import equality_rows
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
+from osilp_pyomo.model.function_var import FunctionVar, function_vars
 from osilp_pyomo.model.integrals.dae import ExactIntegrals
 from osilp_pyomo.model.linear import (
     SKIP,
@@ -53,8 +55,10 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.offline.matching import MatchedRows, with_matched_rows
 from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.recourse import FunctionColumns, Recourse
 from osilp_pyomo.offline.rows import RowCurvature, Rows, SampledRows, TermCurvature, TermGroup, TracedRows
 
 
@@ -66,6 +70,17 @@ class TracedModel:
     variables: tuple[Any, ...]
     constraints: tuple[Any, ...]
     families: tuple[SemiInfiniteConstraintData, ...]
+    #: Rows that are equations over their index; the problem holds them among its ordinary rows.
+    matched: tuple[MatchedRows, ...] = ()
+    equations: tuple[SemiInfiniteConstraintData, ...] = ()
+    functions: tuple[FunctionColumns, ...] = ()
+
+    @property
+    def recourse(self) -> Recourse | None:
+        """What depends on uncertain vectors; None where nothing does."""
+        families = (*self.problem.families, *(each.family for each in self.matched))
+        uncertain = tuple(family for family in families if family.domain.body is not None)
+        return Recourse(self.functions, uncertain, self.problem.core) if uncertain else None
 
     def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
         """Place the chosen grid, or the default one, on each family's domain."""
@@ -94,6 +109,13 @@ def _trace_model(
     model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool, convex: bool = False
 ) -> TracedModel:
     """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
+    # Equations last: what is left of the families without them keeps its numbers.
+    families = tuple(
+        sorted(
+            (family for family in families if alone or not _is_bound_of_fixed(family)),
+            key=lambda family: family.is_equation and not alone,
+        )
+    )
     columns = Columns(model)
     curved = CurvedReader(columns)
     integrals = ExactIntegrals(model)
@@ -152,8 +174,32 @@ def _trace_model(
         else family
         for family, row, owner in zip(traced, readings, (each.parent_component() for each in families), strict=True)
     )
-    problem = SemiInfiniteLP(core, traced, curved.part(core, domains))
-    return TracedModel(problem, tuple(columns.variables), tuple(constraints), families)
+    kept = sum(alone or not family.is_equation for family in families)
+    matched = tuple(map(equality_rows, families[kept:], traced[kept:]))
+    core = with_matched_rows(core, matched)
+    problem = SemiInfiniteLP(core, traced[:kept], curved.part(core, domains))
+    functions = () if alone else tuple(_function_columns(model, columns))
+    return TracedModel(
+        problem, tuple(columns.variables), tuple(constraints), families[:kept], matched, families[kept:], functions
+    )
+
+
+def _is_bound_of_fixed(family: SemiInfiniteConstraintData) -> bool:
+    """Whether a family bounds a decision that is a function and whose coefficients are all fixed."""
+    owner = family.parent_block()
+    if not isinstance(owner, FunctionVar) or family.parent_component() is not owner.component("limits"):
+        return False
+    return owner.refuse_fixed_outside(family.index())
+
+
+def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]:
+    """The columns of every decision that is a function."""
+    for owner in function_vars(model):
+        for _, function in owner.items():
+            coefficients = function.coefficients.values()
+            found = [columns.of.get(id(each), -1) for each in coefficients]
+            numbers = [0.0 if each.value is None else float(each.value) for each in coefficients]
+            yield FunctionColumns(function.name, function.space, np.array(found), np.array(numbers))
 
 
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:

@@ -106,6 +106,10 @@ def solve(
         integrals=integrals_frame(accuracies),
         added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )
+    reactions = model.private_data("osilp_pyomo").get("reactions")
+    if reactions is not None and result.answer is not None:
+        values = result.values
+        result = replace(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
     if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:

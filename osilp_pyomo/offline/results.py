@@ -146,6 +146,9 @@ class Result:
         bracket included, is meant for the numbers that were computed for them.
     added : frozenset of str
         Variables that a transformation of this package added to the user's model; loading into that passes over them.
+    nominal : dict
+        Of a model made by :func:`robustify`: what decision rules decide at the nominal data, by the name of the
+        variable whose place they took; loading puts it there.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
 
@@ -197,6 +200,7 @@ class Result:
     why: str = ""
     integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
     added: frozenset[str] = frozenset()
+    nominal: Mapping[str, float] = field(default_factory=dict)
     equations: dict[str, str] = field(default_factory=dict)
     recourse: Recourse | None = None
     solution: FloatArray | None = None
@@ -410,6 +414,11 @@ class Result:
                 )
         rows = [] if found.duals is None else [root.find_component(name) for name in found.duals.index]
         self.load_into(model, variables, rows)
+        for name, value in self.nominal.items():
+            variable = root.find_component(name)
+            if getattr(variable, "is_variable_type", bool)():
+                variable.set_value(value, skip_validation=True)
+                variable.stale = False
 
     def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
         """Load into the components themselves, in the order of ``values`` and ``duals``; None is passed over."""

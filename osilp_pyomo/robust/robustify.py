@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +16,9 @@ from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.integrals.expectation import expectation
 from osilp_pyomo.model.trace import active_objective, refuse_no_model
 from osilp_pyomo.robust.nominal import refuse_silently_nominal
-from osilp_pyomo.robust.rules import RobustRule
-from osilp_pyomo.robust.source import RobustSource
+from osilp_pyomo.robust.reactions import Reaction, react, reacting_members, read_adjustable
+from osilp_pyomo.robust.rules import Reacting, RobustRule
+from osilp_pyomo.robust.source import Nominal, RobustSource
 from osilp_pyomo.robust.substitute import members_held
 from osilp_pyomo.robust.uncertain import UncertainVector, read_uncertain, refuse_missing_values
 
@@ -28,9 +29,12 @@ OBJECTIVES = ("worst", "nominal", "expected")
 def robustify(
     model: Any,
     uncertain: Any,
+    adjustable: Any = (),
     *,
     objective: str = "worst",
     draws: Any = None,
+    basis: str = "affine",
+    nominal: Any = None,
 ) -> Any:
     """A model that holds for all values of its uncertain data, made of one that was written for one of them.
 
@@ -41,11 +45,20 @@ def robustify(
     uncertain : list of pairs, or ComponentMap
         (Param, set): a mutable Param, a member of one, a fixed Var, or a list of them in the order of the vector, and
         the uncertainty set of PyROS that the vector lies in. Several pairs are independent of each other.
+    adjustable : list of Vars, or of pairs
+        (Var, sees): variables that are decided once some uncertain data are seen, and become decision rules
+        (:class:`FunctionVar`) under their own names. ``sees`` is a list of members of uncertain Params, or a rule
+        ``(model, *index)`` that gives one; without it all of them are seen.
     objective : "worst", "nominal" or "expected"
         What an objective with uncertain data is: its worst value, its value at the values that the Params have, or its
         mean over ``draws``.
     draws : DataFrame or array, optional
         Rows of the uncertain vector for the expected objective; the scenarios of a DiscreteScenarioSet if not given.
+    basis : "affine", "constant" or "quadratic"
+        What the decision rules are.
+    nominal : list of float, optional
+        Values of the uncertain data, in their order, for objective="nominal" and for what is loaded; those that the
+        Params have if not given.
 
     Returns
     -------
@@ -53,7 +66,8 @@ def robustify(
         A clone in which rows, bounds and the objective hold for the whole set, rows under their own names; bounds with
         uncertain data are rows ``<variable>_lower`` and ``<variable>_upper``, a worst objective has the row
         ``<objective>_worst``. ``robust.source(component)`` tells what a component came from;
-        ``osilp.solve(robust).load(model)`` puts values into the model that was given.
+        ``osilp.solve(robust).load(model)`` puts values into the model that was given, of a decision
+        rule what it decides at the nominal data.
 
     Raises
     ------
@@ -88,11 +102,29 @@ def robustify(
             f"robustify: objective must be one of {', '.join(map(repr, OBJECTIVES))} (got {objective!r})."
         )
     vectors = read_uncertain(model, uncertain)
-    if objective == "nominal":
+    values = _nominal_values(vectors, nominal)
+    if objective == "nominal" and not values:
         refuse_missing_values(vectors)
     _refuse_other_rows(model, vectors)
     refuse_silently_nominal(model, vectors)
-    return _Robustifier(model, vectors).model_with(objective, draws)
+    made = _Robustifier(model, vectors, adjustable, basis)
+    for member, value in values:
+        member = made.model.find_component(member)
+        member.set_value(value)
+    return made.model_with(objective, draws)
+
+
+def _nominal_values(vectors: Sequence[UncertainVector], nominal: Any) -> list[tuple[Any, float]]:
+    """Members with the values that were given for them."""
+    if nominal is None:
+        return []
+    members = [member for vector in vectors for member in vector.members]
+    if len(nominal) != len(members):
+        raise DeclarationError(
+            f"robustify: nominal= has {len(nominal)} values for {len(members)} uncertain data "
+            f"({', '.join(member.name for member in members[:4])}); give one for each, in their order."
+        )
+    return [(member, float(value)) for member, value in zip(members, nominal, strict=True)]
 
 
 def _refuse_other_rows(model: Any, vectors: Sequence[UncertainVector]) -> None:
@@ -111,12 +143,20 @@ def _refuse_other_rows(model: Any, vectors: Sequence[UncertainVector]) -> None:
 class _Robustifier:
     """Makes one robust model; holds what is found on the way."""
 
-    def __init__(self, model: Any, vectors: Sequence[UncertainVector]) -> None:
+    def __init__(self, model: Any, vectors: Sequence[UncertainVector], adjustable: Any, basis: str) -> None:
         self._given = model
         self.model = model.clone()
         self.vectors = tuple(vector.within(self.model) for vector in vectors)
         self._vector_of = {id(member): k for k, vector in enumerate(self.vectors) for member in vector.members}
         self.source = RobustSource(model)
+        self.reactions: list[Reaction] = []
+        for owner, members in read_adjustable(model, adjustable):
+            reaction = react(owner, members, self.model, vectors, self.vectors, basis)
+            if reaction is not None:
+                self.reactions.append(reaction)
+                self.source.came_from(reaction.function, owner)
+                self.source.came_from(next(iter(reaction.variables.values())).parent_component(), owner)
+        self._reacting = {id(data): each for each in self.reactions for data in each.variables.values()}
 
     def model_with(self, objective: str, draws: Any) -> Any:
         """The robust model."""
@@ -126,14 +166,21 @@ class _Robustifier:
                 self._replace_constraint(constraint)
         self._replace_bounds()
         self.model.source = self.source
-        self.model.private_data("osilp_pyomo")["added"] = self.source.added()
+        for reaction in self.reactions:
+            self.source.adds(reaction.function.coefficients)
+        kept = self.model.private_data("osilp_pyomo")
+        kept["added"] = self.source.added()
+        kept["reactions"] = Nominal(self.vectors, self.reactions, self.source)
         return self.model
 
     # -- rows --------------------------------------------------------------------------------------
 
     def _touched(self, expression: Any) -> set[int]:
-        """The numbers of the sets on which an expression depends."""
-        return {self._vector_of[id(member)] for member in members_held(expression, self._vector_of)}
+        """The numbers of the sets on which an expression depends, by its data and by what reacts to them."""
+        found = {self._vector_of[id(member)] for member in members_held(expression, self._vector_of)}
+        for _, reaction, _ in reacting_members(expression, self._reacting):
+            found |= set(reaction.sets)
+        return found
 
     def _replace_constraint(self, constraint: Any) -> None:
         rows = {
@@ -159,14 +206,27 @@ class _Robustifier:
         self, block: Any, name: str, rows: dict[Any, Any], sets: Sequence[int], members: Any = None
     ) -> SemiInfiniteConstraint:
         """Rows for all values of some sets."""
-        rule = RobustRule(rows, [self.vectors[k].members for k in sets])
+        rule = RobustRule(rows, [self.vectors[k].members for k in sets], self._reacting_in(rows.values(), sets))
         over = [self.vectors[k].over for k in sets]
         row = SemiInfiniteConstraint(*([] if members is None else [members]), *over, rule=rule)
         block.add_component(name, row)
         return row
 
+    def _reacting_in(self, rows: Iterable[Any], sets: Sequence[int]) -> list[Reacting]:
+        """What reacts in some rows over some sets."""
+        found = {}
+        for row in rows:
+            for variable, reaction, index in reacting_members(row, self._reacting):
+                places = tuple(sets.index(k) for k in reaction.sets)
+                found[id(variable)] = Reacting(variable, reaction.function, index, places)
+        return list(found.values())
+
     def _replace_bounds(self) -> None:
-        """Bounds with uncertain data as rows."""
+        """Bounds with uncertain data as rows; of what reacts those that are no numbers."""
+        for reaction in self.reactions:
+            for name, limits in reaction.bounds.items():
+                if limits:
+                    self._bounds_as_rows(next(iter(reaction.variables.values())).parent_component(), limits, name)
         for variable in list(self.model.component_objects(pyo.Var, descend_into=True)):
             for side, name in (("_lb", "lower"), ("_ub", "upper")):
                 limits = {index: getattr(data, side) for index, data in variable.items() if not data.fixed}
@@ -180,14 +240,16 @@ class _Robustifier:
 
     def _bounds_as_rows(self, variable: Any, limits: dict[Any, Any], name: str) -> None:
         lower = name == "lower"
+        reaction = next((self._reacting[id(variable[i])] for i in limits if id(variable[i]) in self._reacting), None)
+        original = self._given.find_component(variable) if reaction is None else reaction.original
         rows = {i: variable[i] >= limit if lower else variable[i] <= limit for i, limit in limits.items()}
         sets = sorted(set().union(*(self._touched(row) for row in rows.values())))
-        block = variable.parent_block()
+        block = variable.parent_block() if reaction is None else reaction.function.parent_block()
         members = None if not variable.is_indexed() else pyo.Set(initialize=list(rows), ordered=True)
-        row = self._declare(block, unique_component_name(block, f"{variable.local_name}_{name}"), rows, sets, members)
+        row = self._declare(block, unique_component_name(block, f"{original.local_name}_{name}"), rows, sets, members)
         for index in limits:
             (variable[index].setlb if lower else variable[index].setub)(None)
-        self.source.came_from(row, self._given.find_component(variable))
+        self.source.came_from(row, original)
 
     # -- the objective -----------------------------------------------------------------------------
 
@@ -212,13 +274,14 @@ class _Robustifier:
             self.source.came_from(found, original)
             objective.set_value(value)
         elif kind == "nominal":
-            objective.set_value(cost)
+            objective.set_value(self._at([vector.members for vector in self.vectors], cost, range(len(self.vectors))))
         else:
             objective.set_value(self._mean(cost, sets, draws))
 
     def _at(self, vectors: Sequence[Sequence[Any]], cost: Any, sets: Sequence[int]) -> Any:
         """An expression at some vectors."""
-        return RobustRule({None: cost}, [self.vectors[k].members for k in sets]).at(None, vectors)
+        reacting = self._reacting_in([cost], list(sets))
+        return RobustRule({None: cost}, [self.vectors[k].members for k in sets], reacting).at(None, vectors)
 
     def _mean(self, cost: Any, sets: Sequence[int], draws: Any) -> Any:
         sizes = [len(self.vectors[k].members) for k in sets]

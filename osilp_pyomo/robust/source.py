@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.robust.uncertain import UncertainVector
 
 
 class RobustSource:
@@ -37,6 +41,33 @@ class RobustSource:
             raise ModelError(f"'{component.name}' is no component of this robust model that came from another one.")
         return found
 
+    def name_of(self, function: Any, index: Any) -> str:
+        """The name in the given model of the variable that a function stands for."""
+        original = next(each for known, each in self._pairs if known is function)
+        return str(original.name if index is None else original[index].name)
+
     def added(self) -> list[str]:
         """Names of variables that the given model does not have."""
         return [member.name for each in self._added for member in each.values()]
+
+
+class Nominal:
+    """What decision rules decide at the nominal data, for the variables of the given model."""
+
+    def __init__(self, vectors: Sequence[UncertainVector], reactions: Sequence[Any], source: RobustSource) -> None:
+        self._vectors = list(vectors)
+        self._functions = [
+            (each.function, index, each.sets, source.name_of(each.function, index))
+            for each in reactions
+            for index in each.variables
+        ]
+
+    def values(self, values: Mapping[str, float]) -> dict[str, float]:
+        """By the variable's name, from the values of all variables by name."""
+        nominal = [vector.nominal() for vector in self._vectors]
+        found = {}
+        for function, index, sets, name in self._functions:
+            member = function.function if index is None else function[index]
+            at = np.concatenate([nominal[k] for k in sets])
+            found[name] = float(member.with_values(values)(at))
+        return found

@@ -36,10 +36,17 @@ class Function:
     function: Callable[..., Any]
     dimension: int
 
+    takes_arrays = True
+
     def __call__(self, *coordinates: FloatArray) -> FloatArray:
         given = np.broadcast_arrays(*coordinates)
         points = np.stack([axis.ravel() for axis in given], axis=1)
         return on_points(self.function, points).astype(float).reshape(given[0].shape)
+
+
+def takes_arrays(curve: Any) -> bool:
+    """Whether a curve is a function that takes arrays of any shape, and of which nothing but values is known."""
+    return bool(getattr(curve, "takes_arrays", False))
 
 
 class CurveStack:
@@ -146,7 +153,7 @@ class CurveStack:
                 return np.asarray(self._curves[0](*given))
             rows = len(self._curves)
             spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
-            if not isinstance(self._curves[0], Table) and all(each is self._curves[0] for each in self._curves):
+            if takes_arrays(self._curves[0]) and all(each is self._curves[0] for each in self._curves):
                 return np.asarray(self._curves[0](*spread))
             return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self._curves)])
         table = self._form

@@ -12,8 +12,7 @@ from pyomo.common.numeric_types import native_numeric_types
 
 from osilp_pyomo.errors import DeclarationError
 from osilp_pyomo.model.function_var import FunctionVar
-from osilp_pyomo.robust.substitute import members_held
-from osilp_pyomo.robust.uncertain import UncertainVector
+from osilp_pyomo.robust.uncertain import UncertainVector, members_held
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from osilp_pyomo.robust.nominal import refuse_silently_nominal
 from osilp_pyomo.robust.reactions import Reaction, react, reacting_members, read_adjustable
 from osilp_pyomo.robust.rules import Reacting, RobustRule
 from osilp_pyomo.robust.source import Nominal, RobustSource
-from osilp_pyomo.robust.substitute import members_held
-from osilp_pyomo.robust.uncertain import UncertainVector, read_uncertain, refuse_missing_values
+from osilp_pyomo.robust.uncertain import UncertainVector, members_held, read_uncertain, refuse_missing_values
 
 #: What an objective that depends on uncertain data can be.
 OBJECTIVES = ("worst", "nominal", "expected")

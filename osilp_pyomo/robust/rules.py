@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osilp_pyomo.robust.substitute import substituted
+from osilp_pyomo.model.arrays.substitute import substituted
 
 
 @dataclass(frozen=True, eq=False)

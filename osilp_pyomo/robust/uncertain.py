@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyomo.core.base.var import Var
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, DeclarationError
 from osilp_pyomo.index.convex_sets import Body
+from osilp_pyomo.model.linear import leaves
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
 
 
@@ -139,3 +140,10 @@ def refuse_missing_values(vectors: Iterable[UncertainVector]) -> None:
                 raise DataError(
                     f"robustify: '{member.name}' has no value, and objective='nominal' needs one; give it one."
                 )
+
+
+def members_held(expression: Any, wanted: Container[int]) -> Iterator[Any]:
+    """Which of some leaves, by their ids, an expression holds."""
+    for leaf in leaves(expression):
+        if id(leaf) in wanted:
+            yield leaf

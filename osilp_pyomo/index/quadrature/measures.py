@@ -17,6 +17,7 @@ from osilp_pyomo.index.curves import CurveStack, Table
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.quadrature.adaptive import REACHED, Line, Quadrature, composite, integrate, integrate_box
+from osilp_pyomo.index.splines import PiecewisePolynomial
 
 # An integral whose error may be a larger share of its size is refused: it may not exist.
 _TRUSTED = 1e-6
@@ -96,8 +97,9 @@ class Integrand:
         found = [np.empty(0)]
         for slot in self.slots:
             if isinstance(slot, CurveStack):
-                tables = [slot.form] if slot.form is not None else slot.members()
-                found += [np.concatenate(table.knots) for table in tables if isinstance(table, Table)]
+                curves = [slot.form] if slot.form is not None else slot.members()
+                found += [np.concatenate(each.knots) for each in curves if isinstance(each, Table)]
+                found += [each.breaks for each in curves if isinstance(each, PiecewisePolynomial)]
         return np.unique(np.concatenate(found))
 
     def enclosed(self, owner: IntArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
@@ -147,21 +149,25 @@ class BoxMeasure(Measure):
         ]
 
     def integrate(self, integrand: Integrand, count: int) -> Quadrature:
-        breaks = self._breaks(integrand)
         if len(self.lines) > 1:
+            breaks = self._breaks(integrand)
             return integrate_box(integrand.values, count, self.lines, breaks, integrand.switches)
+        return self._on_line(integrand, count, looked_into=True)
+
+    def _on_line(self, integrand: Integrand, count: int, looked_into: bool) -> Quadrature:
         return integrate(
             lambda owner, u: integrand.values(owner, [u]),
             count,
             self.lines[0],
-            breaks[0],
+            self._breaks(integrand)[0],
             [lambda owner, u, each=each: each(owner, [u]) for each in integrand.switches],  # type: ignore[misc]
-            integrand.enclosed,
+            integrand.enclosed if looked_into else None,
         )
 
     def points(self, integrand: Integrand, count: int) -> tuple[FloatArray, FloatArray]:
         if len(self.lines) == 1:
-            cuts = [_few(self.integrate(integrand, count).cuts)]
+            # Each node becomes a term: none are spent on what an enclosure cannot exclude.
+            cuts = [_few(self._on_line(integrand, count, looked_into=False).cuts)]
         else:
             cuts = []
             for line, breaks in zip(self.lines, self._breaks(integrand), strict=True):
@@ -250,6 +256,8 @@ class IntegralFunction:
     measure: Measure
     dimension: int
     variable: str = "u"
+
+    takes_arrays = True
 
     def __call__(self, *coordinates: FloatArray) -> FloatArray:
         given = np.broadcast_arrays(*(np.asarray(axis, dtype=float) for axis in coordinates))

@@ -8,7 +8,7 @@ every solver. Terms that share one formula stand in one light node, and are inte
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ from osilp_pyomo.errors import DataError, DeclarationError, NotConvexError, Osil
 from osilp_pyomo.index.curves import CurveStack
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.quadrature.measures import Integrand
-from osilp_pyomo.model.arrays.blocks import TermBlock, light_node, rebuild_relation
+from osilp_pyomo.model.arrays.blocks import TermBlock, block_of, light_node
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, Vector, unwrap
-from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, ArrayLeaf, IndexPlaceholder
-from osilp_pyomo.model.formulas import CannotCompileError, literal_text, shape_of
+from osilp_pyomo.model.arrays.substitute import substituted
+from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, ArrayLeaf, IndexPlaceholder, all_leaves
+from osilp_pyomo.model.formulas import CannotCompileError, block_values, literal_text, shape_of
 from osilp_pyomo.model.integrals.nodes import (
     WORDS,
     IntegralCurve,
@@ -365,8 +366,27 @@ def _at_nodes(
             if weight == 0:
                 continue
             at = dict(zip(map(id, placeholders), map(float, point), strict=True))
-            parts.append(weight * rebuild_relation(tree, lambda leaf, at=at: at.get(id(leaf), leaf)))
+            parts.append(weight * _with_numbers(tree, at))
     return parts
+
+
+def _with_numbers(tree: Any, at: Mapping[int, float]) -> Any:
+    """A tree at numbers, its dots too where nothing but numbers is left in them."""
+
+    def in_dot(node: Any) -> Any:
+        block = block_of(node)
+        if block is not None:
+            if not all(hasattr(leaf, "curve_table") for leaf in all_leaves(block.tree)):
+                return node
+            return light_node(TermBlock(ArrayLeaf(block_values(block, "integral")), block.variables))
+        if node.__class__ in native_types or not node.is_expression_type():
+            return node
+        parts = [in_dot(part) for part in node.args]
+        if all(new is old for new, old in zip(parts, node.args, strict=True)):
+            return node
+        return node.create_node_with_local_data(parts if isinstance(node, numeric.SumExpression) else tuple(parts))
+
+    return in_dot(substituted(tree, lambda leaf: at.get(id(leaf), leaf)))
 
 
 def _nodes_for(tree: Any, axes: dict[int, int], over: Over, what: str) -> tuple[FloatArray, FloatArray]:

@@ -1,20 +1,19 @@
-"""Expressions with other leaves: uncertain data and decisions that react, replaced."""
+"""Expressions with other leaves, such as numbers in place of the index, or an index in place of a Param."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from pyomo.common.numeric_types import native_types
+from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of, light_node
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, rebuild
-from osilp_pyomo.model.linear import leaves
 
 Replace = Callable[[Any], Any]
 
@@ -28,15 +27,11 @@ _ARITHMETIC: list[tuple[type, Callable[..., Any]]] = [
 ]
 
 
-def members_held(expression: Any, wanted: Container[int]) -> Iterator[Any]:
-    """Which of some leaves, by their ids, an expression holds."""
-    for leaf in leaves(expression):
-        if id(leaf) in wanted:
-            yield leaf
-
-
 def substituted(node: Any, replace: Replace) -> Any:
-    """An expression with its leaves replaced; what holds none of them stays as it is, named Expressions too."""
+    """An expression with its leaves replaced; what holds none of them stays as it is, named Expressions too.
+
+    Parts that hold nothing but numbers then are numbers.
+    """
     if node is None or node.__class__ in native_types:
         return node
     if not node.is_expression_type():
@@ -54,7 +49,9 @@ def substituted(node: Any, replace: Replace) -> Any:
             return reduce(rule, parts) if rule is operator.mul else rule(*parts)
     if isinstance(node, relational.RelationalExpression):
         return _relation(node, parts)
-    return node.create_node_with_local_data(tuple(parts))
+    found = node.create_node_with_local_data(tuple(parts))
+    # A function of numbers is a number, and so is a Profile at one.
+    return found() if all(part.__class__ in native_numeric_types for part in parts) else found
 
 
 def _relation(node: Any, parts: list[Any]) -> Any:

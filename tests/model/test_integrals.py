@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyomo.contrib.pyros import BoxSet
 from pyomo.dae import ContinuousSet, Integral
 from scipy import special
 
@@ -236,6 +237,38 @@ def test_convex_integrands():
     m.o.set_value(osilp.integral(m.u, lambda u: -(u + 1) * m.a[0] ** 2))
     with pytest.raises(errors.NotConvexError):
         osilp.solve(m)
+
+
+def test_integrals_of_curves():
+    """The least energy of a transfer from rest to rest in unit time is 12; the least area above exp is near its own."""
+    m = pyo.ConcreteModel()
+    m.t = ContinuousSet(bounds=(0, 1))
+    m.x = osilp.FunctionVar(over=m.t, basis=osilp.BSpline(6))
+    m.ends = pyo.ConstraintList()
+    for end, place in ((0.0, 0.0), (1.0, 1.0)):
+        m.ends.add(m.x(end) == place)
+        m.ends.add(m.x.derivative(end) == 0)
+    m.o = pyo.Objective(expr=osilp.integral(m.t, lambda t: m.x.derivative(t, order=2) ** 2))
+    assert osilp.solve(m).objective == pytest.approx(12, rel=1e-8)
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.curve = osilp.FunctionVar(over=m.u, basis=osilp.BSpline(8))
+    m.above = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.curve(u) >= pyo.exp(u))
+    m.o = pyo.Objective(expr=osilp.integral(m.u, lambda u: m.curve(u) * pyo.sin(u)))
+    exact = (E * (np.sin(1) - np.cos(1)) + 1) / 2
+    result = osilp.solve(m)
+    assert exact <= result.objective <= exact + 1e-5
+    assert result.integrals["error"].max() < 1e-14
+
+
+def test_the_mean_of_a_decision_rule():
+    demand = BoxSet([(2, 6)])
+    m = pyo.ConcreteModel()
+    m.y = osilp.FunctionVar(over=demand, bounds=(0, None))
+    m.c = osilp.SemiInfiniteConstraint(demand, rule=lambda m, xi: m.y(xi) >= xi[0] - 1)
+    draws = np.random.default_rng(0).uniform(2, 6, (500, 1))
+    m.o = pyo.Objective(expr=osilp.expectation(draws, lambda xi: m.y(xi)))
+    assert osilp.solve(m).objective == pytest.approx(draws.mean() - 1, rel=1e-9)
 
 
 # -- expectations ------------------------------------------------------------------------------------

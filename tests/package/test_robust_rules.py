@@ -212,7 +212,9 @@ def test_the_plan_by_both(focus, order):
     other, _ = plan()
     theirs = by_pyros(other, [other.make], [other.buy], [other.demand], demands, **options)
     ours = pyo.SolverFactory("osilp.robust").solve(m, *given, "any", "any", **options)
-    assert theirs.pyros_termination_condition == ours.pyros_termination_condition == Condition.robust_optimal
+    # Without the worst case as its objective PyROS does not call what it found optimal.
+    assert theirs.pyros_termination_condition in (Condition.robust_optimal, Condition.robust_feasible)
+    assert ours.pyros_termination_condition is Condition.robust_optimal
     assert ours.final_objective_value == pytest.approx(theirs.final_objective_value, rel=1e-5)
 
 

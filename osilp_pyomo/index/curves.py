@@ -37,10 +37,17 @@ class Function:
     function: Callable[..., Any]
     dimension: int
 
+    takes_arrays = True
+
     def __call__(self, *coordinates: FloatArray) -> FloatArray:
         given = np.broadcast_arrays(*coordinates)
         points = np.stack([axis.ravel() for axis in given], axis=1)
         return on_points(self.function, points).astype(float).reshape(given[0].shape)
+
+
+def takes_arrays(curve: Any) -> bool:
+    """Whether a curve is a function that takes arrays of any shape, and of which nothing but values is known."""
+    return bool(getattr(curve, "takes_arrays", False))
 
 
 class CurveStack:
@@ -154,10 +161,12 @@ class CurveStack:
         if self._pieces is not None:
             return evaluate_pieces(self._curves[0].name, self._curves[0].breaks, self._pieces, given[0])
         if self._values is None:
-            if len(self._curves) == 1 and isinstance(self._curves[0], Function):
-                return self._curves[0](*given)
+            if len(self._curves) == 1 and not isinstance(self._curves[0], Table):
+                return np.asarray(self._curves[0](*given))
             rows = len(self._curves)
             spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
+            if takes_arrays(self._curves[0]) and all(each is self._curves[0] for each in self._curves):
+                return np.asarray(self._curves[0](*spread))
             return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self._curves)])
         table = self._form
         assert table is not None

@@ -32,6 +32,7 @@ from .model.function_var import FunctionVar as FunctionVar
 from .model.profile import Profile as Profile
 from .offline.prices import Price as Price
 from .offline.results import Result as Result
+from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .online.chunks.source import Chunks as Chunks
 from .online.controller import Controller as Controller
 from .online.controller import Decision as Decision
@@ -48,6 +49,7 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .recourse import recourse_bound as recourse_bound
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
 from .studies.compare import Study as Study

@@ -30,12 +30,13 @@ from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
 from .model.function_var import FunctionVar as FunctionVar
 from .model.profile import Profile as Profile
+from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
 from .offline.results import Result as Result
-from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .online.chunks.source import Chunks as Chunks
 from .online.controller import Controller as Controller
 from .online.controller import Decision as Decision
+from .online.experience.policy import ExperienceReplay as ExperienceReplay
 from .online.policies import AccelerateThenRefine as AccelerateThenRefine
 from .online.policies import FixedPrice as FixedPrice
 from .online.policies import GradientDescent as GradientDescent

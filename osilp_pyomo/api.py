@@ -10,6 +10,7 @@ from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
 from osilp_pyomo._reporting import IterationReporter
+from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
@@ -89,7 +90,8 @@ def solve(
             placed = traced.place_grids(grid)
         elif method == "projected":
             placed = traced.place_bases(grid, basis)
-        solved = solve_by(method, traced.problem, placed, options, fix_integers)
+        with one_thread():
+            solved = solve_by(method, traced.problem, placed, options, fix_integers)
     checked = None
     if traced.matched and solved.point is not None and solved.point.x is not None:
         until = math.inf if time_limit is None else started + time_limit

@@ -16,7 +16,9 @@ from osilp_pyomo.online.stages.identity import ModelIdentity
 _WHAT = "recourse_bound"
 
 
-def recourse_bound(model: Any, result: Result, *, scenarios: int = 200, time_limit: float | None = None) -> RecourseBound:
+def recourse_bound(
+    model: Any, result: Result, *, scenarios: int = 200, time_limit: float | None = None
+) -> RecourseBound:
     """Bound what any policy can reach, affine or not, and compare the rules of a result with it.
 
     Parameters

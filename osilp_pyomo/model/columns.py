@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.core.base.component_namer import index_repr
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError, ModelError, OsilpError
@@ -38,11 +39,23 @@ class Names(Sequence[str]):
     def __getitem__(self, k: Any) -> Any:
         return self._components[k].name
 
+    def __iter__(self) -> Iterator[str]:
+        # The name of a member is that of its component, which is asked for once, and its index.
+        known: dict[int, str] = {}
+        for each in self._components:
+            owner = each.parent_component()
+            if owner is each:
+                yield each.name
+                continue
+            if id(owner) not in known:
+                known[id(owner)] = owner.name
+            yield known[id(owner)] + index_repr(each.index())
+
     def __len__(self) -> int:
         return len(self._components)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, ([component.name for component in self._components],)
+        return list, (list(self),)
 
 
 class Columns:
@@ -53,7 +66,7 @@ class Columns:
         self.variables: list[Any] = []
         self.of: dict[int, int] = {}
 
-    def register(self, terms: LinearTerms, what: str) -> None:
+    def register(self, terms: LinearTerms, what: object) -> None:
         new = {key: variable for key, variable in terms.variables.items() if key not in self.of}
         foreign = self.foreign(LinearTerms(new)) if new else None
         if foreign is not None:
@@ -76,7 +89,7 @@ class Columns:
                 self.of[id(variable)] = len(self.variables)
                 self.variables.append(variable)
 
-    def values(self, terms: LinearTerms, what: str) -> dict[int, float]:
+    def values(self, terms: LinearTerms, what: object) -> dict[int, float]:
         """Coefficients by column, evaluated."""
         result = {}
         for variable, coefficient in terms.items():
@@ -96,7 +109,7 @@ class Columns:
             )
         return result
 
-    def columns_of(self, block: TermBlock, what: str) -> NDArray[np.int64]:
+    def columns_of(self, block: TermBlock, what: object) -> NDArray[np.int64]:
         """The columns of a block's variables."""
         found = [self.of.get(id(variable), -1) for variable in block.variables]
         if -1 in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import singledispatch
@@ -166,7 +167,15 @@ def _(given: IntersectionSet) -> Body:
 
     if given.geometry == Geometry.DISCRETE_SCENARIOS:
         return _common_scenarios(given.all_sets)
-    return IntersectionBody([_part(part) for part in given.all_sets])
+    parts = [_part(part) for part in given.all_sets]
+    numbers = pickle.dumps([part.lift() for part in parts])
+    if given not in _intersections or _intersections[given][0] != numbers:
+        _intersections[given] = numbers, IntersectionBody(parts)
+    return _intersections[given][1]
+
+
+# Intersections that were looked at, with the numbers they had: points of theirs may cost a cone program each.
+_intersections: WeakKeyDictionary[Any, tuple[bytes, Body]] = WeakKeyDictionary()
 
 
 def _part(given: UncertaintySet) -> Body:

@@ -69,8 +69,8 @@ def _refuse_functions(model: Any) -> None:
         raise ModelError(
             f"compile_online: the model holds the FunctionVar '{owner.name}', a decision that is made once, for every "
             "point of its index, while online one is made for each arrival; solve the model offline, "
-            "osilp.solve(model), and apply the rule it gives to what arrives, result.function(...), or write arrivals as "
-            "stages."
+            "osilp.solve(model), and apply the rule it gives to what arrives, result.function(...), or write arrivals "
+            "as stages."
         )
     for family in semi_infinite_families(model):
         if family.is_equation:

@@ -47,6 +47,7 @@ from osilp_pyomo.model.linear import (
     SKIP,
     LinearTerms,
     RelationTerms,
+    Whose,
     linear_terms,
     number_of,
     refuse_continuous_variables,
@@ -126,9 +127,9 @@ def _trace_model(
     relations: list[Any] = []
     for constraint in () if alone else ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
-        what = f"Constraint '{constraint.name}'"
-        terms = linear_terms(body, what, keep_nonlinear=convex)
-        columns.register(terms, what)
+        row_of = Whose("Constraint", constraint)
+        terms = linear_terms(body, row_of, keep_nonlinear=convex)
+        columns.register(terms, row_of)
         curved.read_row(terms, constraint, len(constraints), lower, upper)
         constraints.append(constraint)
         relations.append((lower, terms, upper))
@@ -275,16 +276,16 @@ def active_objective(model: Any) -> Any:
 
 def ordinary_constraints(model: Any) -> Iterator[Any]:
     """Active constraints that are not semi-infinite."""
-    for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
-        if not isinstance(constraint, SemiInfiniteConstraintData):
-            _refuse_continuous_index(constraint)
-            yield constraint
+    for owner in model.component_objects(Constraint, active=True, descend_into=True):
+        ordinary = [each for each in owner.values() if not isinstance(each, SemiInfiniteConstraintData)]
+        if ordinary:
+            _refuse_continuous_index(owner)
+        yield from (constraint for constraint in ordinary if constraint.active)
 
 
-def _refuse_continuous_index(constraint: Any) -> None:
+def _refuse_continuous_index(owner: Any) -> None:
     """Refuse an ordinary Constraint over a ContinuousSet that was never discretized: it has rows at two points."""
-    owner = constraint.parent_component()
-    if not owner.is_indexed() or constraint is not next(iter(owner.values())):
+    if not owner.is_indexed() or not len(owner):
         return
     for part in owner.index_set().subsets(expand_all_set_operators=False):
         if isinstance(part, ContinuousSet) and not part.get_discretization_info():
@@ -309,12 +310,12 @@ def _core_lp(
         offset = sum(number_of(constant, what) for constant in cost.constants)
     data, column_index, starts, lower, upper = [], [], [0], [], []
     for constraint, (low, terms, high) in zip(constraints, relations, strict=True):
-        what = f"Constraint '{constraint.name}'"
-        for column, number in columns.values(terms, what).items():
+        row_of = Whose("Constraint", constraint)
+        for column, number in columns.values(terms, row_of).items():
             data.append(number)
             column_index.append(column)
         starts.append(len(data))
-        constants = [number_of(part, what) for part in terms.constants]
+        constants = [number_of(part, row_of) for part in terms.constants]
         lower.append(-np.inf if low is None else _difference(low, constants))
         upper.append(np.inf if high is None else _difference(high, constants))
     matrix = sparse.csr_array(

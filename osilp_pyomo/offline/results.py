@@ -139,6 +139,8 @@ class Result:
         Why this method, in one sentence.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
+    equations : dict
+        For each row that is an equation at every point how it holds, "matched" or "collocated".
 
     Examples
     --------
@@ -355,6 +357,19 @@ class Result:
         Returns
         -------
         FunctionValue or dict
+
+        Examples
+        --------
+        >>> import pyomo.environ as pyo
+        >>> from pyomo.contrib.pyros import BoxSet
+        >>> import osilp_pyomo as osilp
+        >>> m = pyo.ConcreteModel()
+        >>> m.y = osilp.FunctionVar(over=BoxSet([(0, 2)]))
+        >>> m.cover = osilp.SemiInfiniteConstraint(BoxSet([(0, 2)]), rule=lambda m, xi: m.y(xi) >= 1 + 3 * xi[0])
+        >>> m.least = pyo.Objective(expr=m.y([1.0]))
+        >>> rule = osilp.solve(m).function(m.y)
+        >>> rule, rule([0.5]), rule.coefficients.to_dict()
+        (y(xi) = 1 + 3*xi[0], 2.5, {'1': 1.0, 'xi[0]': 3.0})
         """
         if not hasattr(decision, "with_values"):
             raise ModelError(
@@ -378,6 +393,20 @@ class Result:
             A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
             objective, in which a variable that stands for a worst case takes the value that the draw needs; and
             ``violation``, the largest by which a row is violated there, relative to its size.
+
+        Examples
+        --------
+        >>> import pyomo.environ as pyo
+        >>> from pyomo.contrib.pyros import BoxSet
+        >>> import osilp_pyomo as osilp
+        >>> m = pyo.ConcreteModel()
+        >>> m.y = osilp.FunctionVar(over=BoxSet([(0, 2)]))
+        >>> m.cover = osilp.SemiInfiniteConstraint(BoxSet([(0, 2)]), rule=lambda m, xi: m.y(xi) >= 1 + 3 * xi[0])
+        >>> m.least = pyo.Objective(expr=m.y([1.0]))
+        >>> osilp.solve(m).simulate([[0.0], [2.0]]).round(6)
+             y  cost  violation
+        0  1.0   4.0        0.0
+        1  7.0   4.0        0.0
         """
         self._answer("simulation")
         if self.recourse is None or self.solution is None:

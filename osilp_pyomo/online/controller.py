@@ -20,7 +20,7 @@ from osilp_pyomo.online.live import Live, too_large
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, policy_record, view_of
 from osilp_pyomo.online.program_data import ProgramData
-from osilp_pyomo.online.saved_state import check_arrays, read_history, read_pieces
+from osilp_pyomo.online.saved_state import check_arrays, read_history, read_memory, read_pieces
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 from osilp_pyomo.online.stages.evaluator import ResourceGroup
 from osilp_pyomo.online.stages.pieces import Pieces
@@ -434,6 +434,8 @@ class Controller:
             arrays["fractions"] = live.fractions
         if live.history is not None:
             arrays.update({f"history:{name}": value for name, value in live.history.to_arrays().items()})
+        if live.memory is not None:
+            arrays.update({f"memory:{name}": value for name, value in live.memory.to_arrays().items()})
         write_state(path, header, arrays)
 
     def _arrays(self, live: Live) -> dict[str, Any]:
@@ -448,7 +450,8 @@ class Controller:
     def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Take over what ``save`` wrote, after it was looked at in every respect."""
         fresh = self._live
-        check_arrays(path, arrays, self._arrays(fresh), fresh.history is not None, not is_built_in(self.policy))
+        remembers = (fresh.history is not None, fresh.memory is not None)
+        check_arrays(path, arrays, self._arrays(fresh), remembers, not is_built_in(self.policy))
         floor = self._loop.setting(fresh).floor
         if is_built_in(self.policy) and np.any(arrays["state:dual"] < floor):
             raise SavedStateError(f"'{path}' holds a price below the least that there can be; it is damaged.")
@@ -463,8 +466,20 @@ class Controller:
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
-            pieces=read_pieces(path, arrays, fresh.pieces),
+            pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
+            memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
         )
+
+    def _along_stepped(self, arrays: Mapping[str, Any]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """For each row that is kept piece by piece its points, and budgets and what is left there, as arrays say."""
+        if not self._live.pieces:
+            return []
+        guard, result = self.program.index_guard, []
+        for group in guard.stepped:
+            points, budget = guard.along(group, arrays[_TOTAL[POINTWISE]][group.slices[POINTWISE]])
+            _, left = guard.along(group, arrays[_LEFT[POINTWISE]][group.slices[POINTWISE]])
+            result.append((points, budget, left))
+        return result
 
     def begin_at(self, dual: FloatArray) -> None:
         """Begin at a price that is known."""
@@ -483,8 +498,7 @@ class Controller:
 
     def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
         """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed."""
-        history = self._live.history
-        mark = None if history is None else history.mark()
+        mark = self._live.mark()
         live = self._live.copy()
         try:
             outcome = self._loop.run(live, batch, forced)
@@ -496,8 +510,8 @@ class Controller:
             live.gaps = {**live.gaps, **batch.gaps}
             self._live = live
         finally:
-            if history is not None and mark is not None and self._live is not live:
-                history.back_to(mark)
+            if self._live is not live:
+                live.back_to(mark)
         return outcome
 
     def _refuse_infinite(self, live: Live, batch: Batch) -> None:
@@ -564,9 +578,10 @@ class Controller:
 
         A single one that is ``fresh``, and nobody else's, is lifted in place where that can be.
         """
-        self._refuse_other_program(batch)
-        if POINTWISE not in batch.use:
-            self._refuse_without_points()
+        if not fresh:
+            self._refuse_other_program(batch)
+            if POINTWISE not in batch.use:
+                self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":

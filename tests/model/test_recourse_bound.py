@@ -7,13 +7,12 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.contrib.pyros import BoxSet, CardinalitySet, DiscreteScenarioSet, EllipsoidalSet, PolyhedralSet
 from scipy.optimize import linprog
+from test_function_var import SIMPLEX, inventory, two_stage
 
 import osilp_pyomo as osilp
 from osilp_pyomo import errors
 from osilp_pyomo.model.sets import body_of
 from osilp_pyomo.offline.adjustable.vertices import vertices_of
-
-from test_function_var import SIMPLEX, inventory, two_stage
 
 
 class Data:
@@ -26,7 +25,9 @@ class Data:
         rng = np.random.default_rng(seed)
         self.dimension, rows = dimension, rng.integers(2, 5)
         count = rng.integers(1, 4)
-        self.seen = [range(dimension) if not stages else range(int(rng.integers(0, dimension + 1))) for _ in range(count)]
+        self.seen = [
+            range(dimension) if not stages else range(int(rng.integers(0, dimension + 1))) for _ in range(count)
+        ]
         self.c, self.d = rng.uniform(1, 4, 2), rng.uniform(2, 6, count)
         self.A, self.B = rng.uniform(0, 1, (rows, 2)), rng.uniform(-0.3, 1, (rows, count))
         self.h, self.H = rng.uniform(0, 2, rows), rng.normal(size=(rows, dimension)) * costly

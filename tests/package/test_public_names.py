@@ -17,8 +17,8 @@ PUBLIC = {
     "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
-    "solve", "recourse_bound", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "Price", "Regret", "Run",
+    "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "RecourseBound", "Regret", "Run", "recourse_bound",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -26,13 +26,14 @@ MODULES = {
         "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
         "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
-        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
+        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
+        "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
@@ -44,7 +45,7 @@ MODULES = {
 CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp.Study, AtomicPrice, DensityPrice]
 # For other parts of the package, not for users.
 INNER = {
-    "Result": {"load_into", "solved_for", "written"},
+    "Result": {"load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }
@@ -78,7 +79,7 @@ def test_every_name_has_an_example_that_runs(name):
 
 # Made by functions of the package, not by users.
 MADE = {
-    "Controller", "Decision", "OnlineProgram", "Price", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
+    "Controller", "Decision", "OnlineProgram", "Price", "RecourseBound", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
     "testing.PolicyContractError",
 }  # fmt: skip
 CALLED = [name for name in THINGS if name not in MADE and not name.startswith(("errors.", "displays.", "plugins."))]

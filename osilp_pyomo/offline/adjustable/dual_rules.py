@@ -1,9 +1,9 @@
 """What no policy can beat, by affine rules for the duals.
 
-For a distribution P of the vector, a row's slack that is not negative anywhere has moments ``E[slack (1, xi)]`` that lie
-in the cone of multiples of points (1, xi) of the set's convex hull, and an equation has moments that are zero. Rows with
-fixed coefficients of rules tell these moments by those of P and by ``E[rule (1, xi)]``: a finite program, whose optimum
-is a bound for every policy, and whose dual is the dual problem restricted to affine rules (Kuhn, Wiesemann and
+For a distribution P of the vector, a row's slack that is not negative anywhere has moments ``E[slack (1, xi)]`` that
+lie in the cone of multiples of points (1, xi) of the set's convex hull, and an equation has moments that are zero. Rows
+with fixed coefficients of rules tell these moments by those of P and by ``E[rule (1, xi)]``: a finite program, whose
+optimum is a bound for every policy, and whose dual is the dual problem restricted to affine rules (Kuhn, Wiesemann and
 Georghiou, 2011).
 
 There the objective is an expectation under P. Here it is a worst case: a row with a variable above the cost of every
@@ -28,9 +28,10 @@ from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.adjustable.problem import AdjustableProblem, AdjustableRows, fixed_recourse
 from osilp_pyomo.offline.rows import AffineRows
 
-# How far distributions lean towards the worst case, and vectors of a set without known vertices that they are mixed with.
+# How far distributions lean towards the worst case; vectors of a set without known vertices that they are mixed with.
 _SHARES, _FEW_SHARES = (0.0, 0.9, 0.99, 0.9999), (0.0, 0.5)
 _SPREAD = 256
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -237,7 +238,9 @@ def _moments_of_row(
     for use, factor in zip(rows.uses, factors.tolist(), strict=True):
         parts.append(factor * maps[use.rule])
         places.append(np.arange(starts[use.rule], starts[use.rule] + maps[use.rule].shape[1]))
-    limits = tuple(None if limit is None else moments.matrix @ moments.in_units(limit) for limit in (found.lower, found.upper))
+    limits = tuple(
+        None if limit is None else moments.matrix @ moments.in_units(limit) for limit in (found.lower, found.upper)
+    )
     return np.hstack(parts), np.concatenate(places), (limits[0], limits[1])
 
 
@@ -265,9 +268,7 @@ class _Cone:
                                 np.column_stack([upper[above], -along[above]])])  # fmt: skip
         return cls(np.concatenate([np.eye(1, 1 + count), sides]), None)
 
-    def add(
-        self, builder: _Builder, matrix: FloatArray, constant: FloatArray, places: IntArray, extra: int
-    ) -> int:
+    def add(self, builder: _Builder, matrix: FloatArray, constant: FloatArray, places: IntArray, extra: int) -> int:
         """Write that ``constant + matrix @ x`` lies in it; how many columns that took."""
         none = np.inf
         if self.lift is None:

@@ -1,7 +1,7 @@
 """The vertices of a set of vectors, all of them or none.
 
-A box has them by its bounds. Of other sets the farthest points in some directions are vertices; the facets of their hull
-say in which directions to look on, and when none of these leads farther, the hull is the set.
+A box has them by its bounds. Of other sets the farthest points in some directions are vertices; the facets of their
+hull say in which directions to look on, and when none of these leads farther, the hull is the set.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ScenarioBody
 from osilp_pyomo.offline.matching import affine_hull
 
-# Dimensions in which a hull is computed, and how far beyond a facet a point must lie to be a new one, by the set's width.
+# Dimensions in which a hull is computed; how far beyond a facet a new point must lie, by the set's width.
 _HULL, _BEYOND = 7, 1e-9
 
 
@@ -40,7 +40,7 @@ def _by_hulls(body: Body, most: int) -> FloatArray | None:
     if len(directions) > _HULL:
         return None
     # Coordinates along the affine hull, in which the set is wide.
-    inverse = np.linalg.pinv(directions)
+    inverse = np.asarray(np.linalg.pinv(directions), dtype=np.float64)
     width = np.where(body.upper > body.lower, body.upper - body.lower, 1.0)
     rng = np.random.default_rng(5)
     looks = np.concatenate([directions, -directions, rng.normal(size=(4 * len(directions), body.dimension)) / width])

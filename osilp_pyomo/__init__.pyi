@@ -32,6 +32,7 @@ from .model.function_var import FunctionVar as FunctionVar
 from .model.integrals.expectation import expectation as expectation
 from .model.integrals.terms import integral as integral
 from .model.profile import Profile as Profile
+from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
 from .offline.results import Result as Result
 from .online.chunks.source import Chunks as Chunks
@@ -51,6 +52,7 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows

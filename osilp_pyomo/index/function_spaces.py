@@ -69,17 +69,22 @@ class VectorFunctions(FunctionSpace):
     """
 
     monomials: tuple[Monomial, ...]
+    #: Entries of the vector that may be used, whether the functions use them or not.
+    seen: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, coordinates: tuple[str, ...], monomials: Sequence[Monomial]) -> VectorFunctions:
-        """Some monomials in named coordinates."""
+    def of(
+        cls, coordinates: tuple[str, ...], monomials: Sequence[Monomial], seen: Sequence[int] = ()
+    ) -> VectorFunctions:
+        """Some monomials in named coordinates; ``seen`` are further entries that may be used."""
         labels = tuple("*".join(coordinates[k] for k in each) or "1" for each in monomials)
-        return cls(labels, coordinates, tuple(monomials))
+        known = tuple(sorted({*seen, *(k for each in monomials for k in each)}))
+        return cls(labels, coordinates, tuple(monomials), known)
 
     @classmethod
     def constant(cls, coordinates: tuple[str, ...], seen: Sequence[int] = ()) -> VectorFunctions:
         """The constants."""
-        return cls.of(coordinates, [()])
+        return cls.of(coordinates, [()], seen)
 
     @classmethod
     def affine(cls, coordinates: tuple[str, ...], seen: Sequence[int]) -> VectorFunctions:

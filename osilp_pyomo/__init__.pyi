@@ -28,6 +28,7 @@ from .index.grids import Sobol as Sobol
 from .model.arrays.dot import array as array
 from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from .model.function_var import FunctionVar as FunctionVar
 from .model.profile import Profile as Profile
 from .offline.prices import Price as Price
 from .offline.results import Result as Result

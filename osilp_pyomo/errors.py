@@ -45,6 +45,7 @@ __all__ = [
     "NotLinearError",
     "OptionError",
     "OsilpError",
+    "OtherSetWarning",
     "PriceError",
     "SamplingWarning",
     "SavedStateError",
@@ -462,6 +463,18 @@ class ChangedRuleWarning(UserWarning):
     Examples
     --------
     >>> issubclass(ChangedRuleWarning, UserWarning)
+    True
+    """
+
+
+class OtherSetWarning(UserWarning):
+    """A decision that is a function of one uncertainty set is used over another set of the same dimension.
+
+    Two sets are the same if their kind and their numbers are. Declare the function and the row over the same set.
+
+    Examples
+    --------
+    >>> issubclass(OtherSetWarning, UserWarning)
     True
     """
 

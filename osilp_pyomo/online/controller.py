@@ -466,9 +466,20 @@ class Controller:
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
-            pieces=read_pieces(path, arrays, fresh.pieces),
+            pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
             memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
         )
+
+    def _along_stepped(self, arrays: Mapping[str, Any]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """For each row that is kept piece by piece its points, and budgets and what is left there, as arrays say."""
+        if not self._live.pieces:
+            return []
+        guard, result = self.program.index_guard, []
+        for group in guard.stepped:
+            points, budget = guard.along(group, arrays[_TOTAL[POINTWISE]][group.slices[POINTWISE]])
+            _, left = guard.along(group, arrays[_LEFT[POINTWISE]][group.slices[POINTWISE]])
+            result.append((points, budget, left))
+        return result
 
     def begin_at(self, dual: FloatArray) -> None:
         """Begin at a price that is known."""
@@ -567,9 +578,10 @@ class Controller:
 
         A single one that is ``fresh``, and nobody else's, is lifted in place where that can be.
         """
-        self._refuse_other_program(batch)
-        if POINTWISE not in batch.use:
-            self._refuse_without_points()
+        if not fresh:
+            self._refuse_other_program(batch)
+            if POINTWISE not in batch.use:
+                self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":

@@ -39,11 +39,8 @@ from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch, only_adds
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
-from osilp_pyomo.online.stages.pieces import Pieces
-from osilp_pyomo.online.stages.template import CONSTANT
+from osilp_pyomo.online.stages.portions import Portion, Portions
 
-# Numbers of uses on pieces that are held together, and arrivals that are cut into pieces together.
-_BLOCK, _TOGETHER = 2**20, 512
 _NO_NEIGHBOURS = np.zeros((2, 0), dtype=np.int64)
 
 
@@ -69,6 +66,10 @@ class LoopOutcome:
         return cls(*(np.concatenate([getattr(piece, each.name) for piece in pieces]) for each in fields(cls)))
 
 
+# What is done with a portion of arrivals, and what was really done with them.
+Act = Callable[[Batch, FloatArray | None], LoopOutcome]
+
+
 class StageLoop:
     """Decides and learns arrivals; what changes is in a :class:`Live`, so that the loop can also try things out."""
 
@@ -85,6 +86,9 @@ class StageLoop:
         self._needs = bool(self._needing.any())
         self._must_serve = guard != "none" and program.must_serve is not None and not null.any()
         self.kernel = self._kernel_runs()
+        # Nothing decided is a decision that every arrival allows.
+        free = self._evaluator.bounded_box and not program.template.own_rows and not null.any()
+        self._null_is_allowed = self._must_serve or free
         self._integer = program.template.integer.astype(float)
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
@@ -100,6 +104,8 @@ class StageLoop:
         self._on_pieces = guard == POINTWISE and bool(program.index_guard.stepped)
         self._guard_view = GUARDED if self._on_pieces else guard
         self._neighbours = program.index_guard.beside if guard == POINTWISE else _NO_NEIGHBOURS
+        whole = self.kernel and len(program.template.decisions) == 1 and bool(program.template.integer.all())
+        self._portions = Portions(program.index_guard, self._evaluator, program.budget_sizes[POINTWISE], whole)
         plain = not self._evaluator.has_fixed and not self._on_pieces
         self.steps_single = self._runs_single and plain and not practises
         # What a single step writes, so that nothing need be allocated.
@@ -130,8 +136,7 @@ class StageLoop:
 
     def refuse_null(self, batch: Batch) -> None:
         """Refuse arrivals that do not allow the null action which a guard falls back to."""
-        plain = self._evaluator.bounded_box and not self.program.template.own_rows and not self.null.any()
-        if self._must_serve or plain:
+        if self._null_is_allowed:
             return
         wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
         if self.program.template.own_rows:
@@ -202,6 +207,38 @@ class StageLoop:
         live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
         return self._in_portions(live, batch, None, lambda part, _: self._without_learning(live, part))
 
+    def _in_portions(self, live: Live, batch: Batch, forced: FloatArray | None, act: Act) -> LoopOutcome:
+        """Do something with a batch; where rows are kept piece by piece, with one portion after the other."""
+        if not self._on_pieces:
+            return act(batch, forced)
+        outcomes, start = [], 0
+        while start < len(batch):
+            portion = self._portions.first(batch.part(slice(start, None)), live.pieces, forced is not None)
+            at = slice(start, start + len(portion.batch))
+            self._enter(live, portion)
+            outcomes.append(act(portion.batch, None if forced is None else forced[at]))
+            self._leave(live, portion)
+            start = at.stop
+        return LoopOutcome.concat(outcomes)
+
+    def _enter(self, live: Live, portion: Portion) -> None:
+        """Look at the points that decide about a portion as at any other resources."""
+        rules = self._rules(live)
+        given = live.total[POINTWISE], live.left[POINTWISE], rules.margins[POINTWISE]
+        total, live.left[GUARDED], margins = self._portions.budgets(portion, *given, live.horizon)
+        live.total = {**live.total, GUARDED: total}
+        live.rules = replace(rules, margins={**rules.margins, GUARDED: margins})
+
+    def _leave(self, live: Live, portion: Portion) -> None:
+        """Take over what a portion leaves at its points."""
+        at_points, live.pieces = self._portions.after(portion, live.left.pop(GUARDED))
+        if self._view != POINTWISE:
+            # Paid for one arrival after the other, whatever the portions are that they come in.
+            live.left[POINTWISE][self.program.index_guard.kept_at_points] = at_points
+        rules = self._rules(live)
+        live.total = {view: live.total[view] for view in VIEWS}
+        live.rules = replace(rules, margins={view: rules.margins[view] for view in VIEWS})
+
     def _without_learning(self, live: Live, batch: Batch) -> LoopOutcome:
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
@@ -211,73 +248,6 @@ class StageLoop:
     def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
         return self._in_portions(live, batch, forced, lambda part, some: self._run(live, part, some, remember))
-
-    def _in_portions(
-        self,
-        live: Live,
-        batch: Batch,
-        forced: FloatArray | None,
-        act: Callable[[Batch, FloatArray | None], LoopOutcome],
-    ) -> LoopOutcome:
-        """Do something with a batch; where rows are kept piece by piece, with as many arrivals as memory allows."""
-        if not self._on_pieces:
-            return act(batch, forced)
-        outcomes, start = [], 0
-        while start < len(batch):
-            # As many arrivals at a time as there is memory for their uses of all pieces.
-            count = sum(len(each.places) for each in live.pieces) + len(self.program.template.decisions)
-            at = slice(start, start + max(1, min(_TOGETHER, _BLOCK // count)))
-            part, pieces = self._cut_pieces(live, batch.part(at))
-            outcomes.append(act(part, None if forced is None else forced[at]))
-            self._join_pieces(live, pieces)
-            start = at.stop
-        return LoopOutcome.concat(outcomes)
-
-    def _cut_pieces(self, live: Live, batch: Batch) -> tuple[Batch, list[Pieces]]:
-        """Uses of arrivals on pieces that none of them steps within, beside those at points; ``live`` gets them too."""
-        guard, evaluator = self.program.index_guard, self._evaluator
-        kept, rules = guard.kept_at_points, self._rules(live)
-        count, functions = len(batch), len(self.program.template.functions)
-        use, fixed = [batch.use[POINTWISE][:, :, kept]], [batch.fixed[POINTWISE][:, kept]]
-        left, total, margins = (
-            [live.left[POINTWISE][kept]],
-            [live.total[POINTWISE][kept]],
-            [rules.margins[POINTWISE][:, kept]],
-        )
-        cut = []
-        for group, pieces, terms in zip(guard.stepped, live.pieces, batch.steps, strict=True):
-            finer = pieces.cut([steps.places for _, steps in terms])
-            values, constant = np.zeros((count, functions, len(finer.places))), np.zeros((count, len(finer.places)))
-            for function, steps in terms:
-                if function == CONSTANT:
-                    constant += group.sign * steps.at(finer.places)
-                else:
-                    values[:, function] += group.sign * steps.at(finer.places)
-            use.append(values)
-            fixed.append(constant if evaluator.has_fixed else constant[:0])
-            left.append(finer.left)
-            total.append(finer.total)
-            size = self.program.budget_sizes[POINTWISE][group.slices[POINTWISE]].max()
-            margins.append(fitting.make_margins(finer.total, size, live.horizon, reserve=0.0))
-            cut.append(finer)
-        live.left[GUARDED] = np.concatenate(left)
-        live.total = {**live.total, GUARDED: np.concatenate(total)}
-        live.rules = replace(rules, margins={**rules.margins, GUARDED: np.concatenate(margins, axis=1)})
-        uses = {**batch.use, GUARDED: np.concatenate(use, axis=2)}
-        return replace(batch, use=uses, fixed={**batch.fixed, GUARDED: np.concatenate(fixed, axis=1)}), cut
-
-    def _join_pieces(self, live: Live, cut: Sequence[Pieces]) -> None:
-        """Take what is left on pieces over from a run."""
-        kept = self.program.index_guard.kept_at_points
-        at_points, left = np.split(live.left.pop(GUARDED), [int(kept.sum())])
-        if self._view != POINTWISE:
-            # Paid for one arrival after the other, whatever the portions are that they come in.
-            live.left[POINTWISE][kept] = at_points
-        parts = np.split(left, np.cumsum([len(each.places) for each in cut])[:-1])
-        live.pieces = tuple(replace(each, left=part).merged() for each, part in zip(cut, parts, strict=True))
-        live.total = {view: live.total[view] for view in VIEWS}
-        assert live.rules is not None
-        live.rules = replace(live.rules, margins={view: live.rules.margins[view] for view in VIEWS})
 
     def _run(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         if isinstance(self.policy, Resolve):
@@ -416,13 +386,14 @@ class StageLoop:
             wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
-        x = taken.item()
+        # Adding zero takes the sign from -0.0.
+        x, asked = taken.item() + 0.0, wanted.item() + 0.0
         reward = x * rewards.item() + batch.earned.item(place)
         reward = reward if self.program.template.maximize else -reward
         live.earned += reward
         if stopped >= 0 or not abs(live.earned) < kernels.LARGEST:
             raise too_large(batch.arrivals.name(place))
-        return x, wanted.item(), int(reasons.item()), reward
+        return x, asked, int(reasons.item()), reward
 
     def _beside(self, live: Live) -> IntArray:
         """Neighbours (2, n) of the points of a guard that keeps the index between them; none while all are kept.
@@ -476,8 +447,8 @@ class StageLoop:
                 return self._finish_with_arrays(live, batch, settings, forced, (wanted, taken, reasons), stopped)
             live.t += len(batch)
             self._pay_others(live, batch, taken, bool(len(others)))
-            earned = gained + batch.earned
-            return LoopOutcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
+            earned = gained + batch.earned if self.program.template.maximize else -(gained + batch.earned)
+            return LoopOutcome(wanted + 0.0, taken + 0.0, reasons, earned)
         single, caps = self._runs_single and forced is None and not len(fixed), self._caps_of(live, batch)
         if single and lesson is None:
             stopped = run_single(
@@ -499,7 +470,8 @@ class StageLoop:
             )
         live.t += len(batch)
         self._pay_others(live, batch, taken, bool(len(others)))
-        return LoopOutcome(wanted, taken, reasons)
+        # Adding zero takes the sign from -0.0.
+        return LoopOutcome(wanted + 0.0, taken + 0.0, reasons)
 
     def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
         """Pay for what the kernel did not look at, all arrivals together."""
@@ -528,7 +500,7 @@ class StageLoop:
         """Go on behind arrivals of a batch that the loop has done with one that it cannot solve."""
         before, one, rest = slice(0, stopped), slice(stopped, stopped + 1), slice(stopped + 1, len(batch))
         live.t += stopped
-        pieces = [LoopOutcome(done[0][before], done[1][before], done[2][before])] if stopped else []
+        pieces = [LoopOutcome(done[0][before] + 0.0, done[1][before] + 0.0, done[2][before])] if stopped else []
         if stopped:
             self._pay_others(live, batch.part(before), done[1][before], True)
         pieces.append(self._generic(live, batch.part(one), None if forced is None else forced[one]))

@@ -7,7 +7,7 @@ controller of the same program and policy, whoever wrote the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.pieces import Pieces
 
 _FRACTIONS = "fractions"
+# What rounding may have made of sums at points and on pieces, in very many arrivals.
+_AT_POINTS = 1e-7
 
 
 def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]]) -> None:
@@ -82,17 +84,31 @@ def check_arrays(
         raise _wrong(path, "'state:numbers' must not be negative")
 
 
-def read_pieces(path: Any, arrays: Mapping[str, Any], fresh: tuple[Pieces, ...]) -> tuple[Pieces, ...]:
-    """What a file says is left on the pieces of rows, where those belong together."""
+def read_pieces(
+    path: Any,
+    arrays: Mapping[str, Any],
+    fresh: tuple[Pieces, ...],
+    at_points: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
+) -> tuple[Pieces, ...]:
+    """What a file says is left on the pieces of rows, where those belong together.
+
+    ``at_points`` are, for each row, points in their order, the budget there and what is left of it, as the same file
+    has them. Pieces may have less, for limits are lowered between points and pieces taken together, but no more.
+    """
     result = []
-    for number, known in enumerate(fresh):
+    for number, (known, (points, budget, remaining)) in enumerate(zip(fresh, at_points, strict=True)):
         places, total, left = (arrays[f"pieces:{number}:{name}"] for name in ("places", "total", "left"))
         right = all(
             each.ndim == 1 and each.dtype == float and len(each) == len(places) for each in (places, total, left)
         )
         if not right or not len(places) or places[0] != known.places[0] or np.any(np.diff(places) <= 0):
             raise _wrong(path, "the pieces of a row do not belong together")
-        result.append(Pieces(np.array(places), np.array(total), np.array(left)))
+        pieces, limit = Pieces(np.array(places), np.array(total), np.array(left)), Pieces.of_cells(points, budget)
+        rounding = _AT_POINTS * (np.abs(budget).max() + np.abs(remaining).max())
+        more = np.any(total > limit.total[limit.holding(places)] + rounding)
+        if places[-1] > points[-1] or more or np.any(left[pieces.holding(points)] > remaining + rounding):
+            raise _wrong(path, "the pieces of a row have more left than its points")
+        result.append(pieces)
     return tuple(result)
 
 

@@ -227,14 +227,19 @@ def test_caution_leaves_something_for_others():
     assert program.controller(osilp.Greedy()).step(value=1.0, place=0.5).x > 0.29
 
 
-def test_stages_that_it_cannot_practise_are_refused():
+def concave():
     m = pyo.ConcreteModel()
     m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(5)
     m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: t)
     m.x = pyo.Var(m.T, bounds=(0, 1))
     m.reward = pyo.Objective(expr=sum(pyo.log(1 + m.value[t] * m.x[t]) for t in m.T), sense=pyo.maximize)
     m.use = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum((1 + u) * m.x[t] for t in m.T) <= 3)
-    program = osilp.compile_online(m, stages=m.T)
+    return osilp.compile_online(m, stages=m.T)
+
+
+def test_stages_that_it_cannot_practise_are_refused():
+    program = concave()
+    assert program.controller().policy == osilp.Resolve()
     with pytest.raises(OptionError) as caught:
         program.controller(osilp.ExperienceReplay())
     assert str(caught.value) == (
@@ -274,6 +279,27 @@ def test_a_memory_that_was_not_saved_is_refused(tmp_path):
         write_state(tmp_path / "crafted.npz", header, crafted)
         with pytest.raises(SavedStateError, match=why):
             osilp.load_controller(tmp_path / "crafted.npz", program)
+
+
+def test_the_policy_where_none_is_named():
+    """What decides follows from the stages, and is told with the reason."""
+
+    def told(program):
+        return next(line.strip() for line in program.describe().splitlines() if line.startswith("  policy"))
+
+    grid = osilp.Midpoint(12)
+    many, few = band(200, grid=grid), band(60, grid=grid)
+    assert many.controller().policy == osilp.ExperienceReplay()
+    assert told(many) == (
+        "policy    ExperienceReplay() unless another is named (least regret for microseconds an arrival, where stages "
+        "are linear)"
+    )
+    assert few.controller().policy == osilp.Resolve(exact=True)
+    assert told(few) == "policy    Resolve(exact=True) unless another is named (fewer than 100 arrivals are expected)"
+    data = requests(30)
+    assert many.replay(data=data).policy == repr(osilp.ExperienceReplay())
+    assert many.replay(data=many.project(data)).policy == repr(osilp.Resolve())
+    assert band(200, grid=grid, kind=pyo.Binary).controller().policy == osilp.ExperienceReplay()
 
 
 @pytest.mark.long

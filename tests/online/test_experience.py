@@ -3,6 +3,11 @@
 The laws that hold for every policy are in ``test_controller.py`` and ``test_state.py``.
 """
 
+import os
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -102,6 +107,23 @@ def test_what_is_drawn_depends_on_the_seed():
     assert not np.allclose(one, other)
 
 
+def test_the_loop_that_is_not_compiled_decides_the_same():
+    """Without numba the same source runs as it stands."""
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import numpy as np, osilp_pyomo as osilp\n"
+        "from test_experience import band, requests\n"
+        "run = band(60, grid=osilp.Midpoint(12)).replay(osilp.ExperienceReplay(replays=8), requests(60))\n"
+        "print(repr([*run.decisions, *run.dual]))\n"
+    )
+    run = band(60, grid=osilp.Midpoint(12)).replay(osilp.ExperienceReplay(replays=8), requests(60))
+    command = [sys.executable, "-c", code, os.path.dirname(__file__)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    plain = np.array([float(each) for each in re.findall(r"[-\d.]+(?:e-?\d+)?", found.replace("np.float64", ""))])
+    np.testing.assert_allclose(plain, [*run.decisions, *run.dual], rtol=1e-9, atol=1e-12)
+
+
 @given(seed=st.integers(0, 2**63), first=st.integers(0, 10**9), count=st.integers(1, 30), each=st.integers(1, 5))
 @settings(max_examples=50, deadline=None)
 def test_numbers_that_are_drawn_do_not_depend_on_the_portion(seed, first, count, each):
@@ -153,6 +175,21 @@ def test_memory_is_flat():
     controller = program.controller(osilp.ExperienceReplay(memory=50))
     controller.steps(requests(3000))
     assert controller._live.memory._sample.use.shape[0] == 51
+
+
+def test_a_saved_memory_is_that_of_the_program_whatever_was_revised(tmp_path):
+    """What is remembered is in units of the program's budget, which a revised horizon or budget does not change."""
+    program, data = band(60, grid=osilp.Midpoint(12)), requests(90)
+    controller = program.controller(osilp.ExperienceReplay())
+    controller.steps(data[:30])
+    controller.revise(90)
+    controller.add_budget("usage", 1.0)
+    controller.release(data.iloc[0], x=0.0)
+    controller.update(data.iloc[30], x=0.5)
+    controller.save(tmp_path / "state.npz")
+    again = osilp.load_controller(tmp_path / "state.npz", program)
+    pd.testing.assert_frame_equal(controller.steps(data[31:]), again.steps(data[31:]))
+    np.testing.assert_array_equal(controller.dual, again.dual)
 
 
 # -- the points that are practised on ----------------------------------------------------------------------------------

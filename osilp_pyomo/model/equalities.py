@@ -41,9 +41,10 @@ def equality_rows(data: Any, family: Family) -> MatchedRows:
     """
     what = f"SemiInfiniteConstraint '{data.name}'"
     if isinstance(family.rows, SampledRows):
+        why = data.reason or "its trace is another row than the rule gives"
         raise ModelError(
-            f"{what}: '==' needs a rule that can be traced ({data.reason or 'its trace is another row than the rule gives'}"
-            "); write it with Pyomo functions of the index, and without looking at its value."
+            f"{what}: '==' needs a rule that can be traced ({why}); write it with Pyomo functions of the index, and "
+            "without looking at its value."
         )
     asked = data.parent_component().equality_by
     if family.domain.body is not None:

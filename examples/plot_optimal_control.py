@@ -3,8 +3,8 @@ Optimal control: a swing brought to rest
 ========================================
 
 Control. A swing of natural frequency 2 hangs at angle 0.6 and is to be at rest after four seconds, with as little push
-as possible at any moment, and never beyond an angle of 0.25 on the other side. Angle, speed and push are curves. That the
-speed is the derivative of the angle is an equation between splines, which is matched. Newton's law, which no space of
+as possible at any moment, and never beyond an angle of 0.25 on the other side. Angle, speed and push are curves. The
+speed is the derivative of the angle: an equation between splines, which is matched. Newton's law, which no space of
 splines holds, is collocated, and the result tells what is left of it between the points. Bounds hold at every moment.
 """
 
@@ -76,5 +76,6 @@ plt.show()
 for functions in (10, 16, 24):
     found = osilp.solve(build_model(functions))
     print(
-        f"{functions} functions: push {found.objective:.5f}, left of the equation {found.proof.loc['newton', 'largest']:.1e}"
+        f"{functions} functions: push {found.objective:.5f}, left of the equation "
+        f"{found.proof.loc['newton', 'largest']:.1e}"
     )

@@ -32,7 +32,8 @@ class Live:
     ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
     between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
     that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
-    says that no point of a guard is overrun, and False that this is not known.
+    says that no point of a guard is overrun, and False that this is not known; ``foresight`` is what was learned about
+    a forecast; ``awaited`` are numbers of arrivals that were passed over, and are still to be updated.
     """
 
     t: int
@@ -49,6 +50,8 @@ class Live:
     offers: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
     pieces: tuple[Pieces, ...] = ()
     kept: bool = False
+    foresight: dict[str, FloatArray] = field(default_factory=dict)
+    awaited: tuple[int, ...] = ()
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; the history is shared, and must not be."""
@@ -56,7 +59,8 @@ class Live:
         left = {view: each.copy() for view, each in self.left.items()}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
-            gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept,
+            gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, foresight=self.foresight,
+            awaited=self.awaited,
         )  # fmt: skip
 
     def packed(self) -> Live:
@@ -68,7 +72,7 @@ class Live:
         state = {name: next(parts) for name in self.state}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules, pack,
-            self.gaps, kept=self.kept,
+            self.gaps, kept=self.kept, awaited=self.awaited,
         )  # fmt: skip
 
     def follow(self, other: Live) -> bool:
@@ -78,13 +82,20 @@ class Live:
         self.pack[:] = other.pack
         self.t, self.horizon, self.earned = other.t, other.horizon, other.earned
         self.total, self.rules, self.gaps, self.kept = other.total, other.rules, other.gaps, other.kept
+        self.awaited = other.awaited
         return True
 
     @property
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
         pieces = [each.left for each in self.pieces]
-        arrays = [*self.left.values(), self.offers, *pieces, *(np.asarray(value) for value in self.state.values())]
+        arrays = [
+            *self.left.values(),
+            *self.foresight.values(),
+            self.offers,
+            *pieces,
+            *(np.asarray(value) for value in self.state.values()),
+        ]
         numbers = [each for each in arrays if each.dtype.kind == "f"]
         return abs(self.earned) < LARGEST and all(bool((np.abs(each) < LARGEST).all()) for each in numbers)
 

@@ -342,6 +342,7 @@ def compare(
     *,
     profiles: Mapping[str, Any] | None = None,
     null: Any = None,
+    forecast: Any = None,
     path: Any = None,
 ) -> Study:
     """Run policies against the offline optimum on the same arrivals, many times.
@@ -385,6 +386,9 @@ def compare(
         Curves of Profiles beside ``data``, one array (arrivals, points) each.
     null : number or mapping, optional
         The decision to fall back to where nothing fits, as in ``program.controller``.
+    forecast : DataFrame, Chunks or Forecast, optional
+        Arrivals that are expected, as in ``program.controller``, for the policies that learn from samples; the others
+        run without. One with an order is refused beside ``order="permutation"``.
     path : folder, optional
         Keep every trial as soon as it is finished. A study that was stopped goes on where it was when it is called
         again with the same folder; more ``trials`` may be asked for then.
@@ -422,7 +426,8 @@ def compare(
     """
     plan = make_plan(
         program, policies, data=data, profiles=profiles, trials=trials, order=order, sampler=sampler, horizons=horizons,
-        grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, seed=seed,
+        grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null,
+        forecast=forecast, seed=seed,
     )  # fmt: skip
     executor = as_executor(executor, "compare")
     folder = None if path is None else _folder(path)

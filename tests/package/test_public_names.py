@@ -18,7 +18,7 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "Price", "Regret", "Run",
+    "Controller", "Decision", "Forecast", "Price", "Regret", "Run",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -31,7 +31,7 @@ MODULES = {
     },
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
-        "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
+        "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
         "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },

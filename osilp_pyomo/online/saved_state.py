@@ -82,7 +82,7 @@ def check_arrays(
             raise _wrong(path, f"'{name}' must have the shape {np.shape(fresh[name])} (got {array.shape})")
         if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
-    for name in ("foresight:levels", "foresight:spread"):
+    for name in ("foresight:levels", "foresight:spread", "foresight:window"):
         if name in arrays and np.any(arrays[name] < 0):
             raise _wrong(path, f"'{name}' must not be negative")
     if "offers" in arrays and np.any(arrays["offers"] < 0):

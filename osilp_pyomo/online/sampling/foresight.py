@@ -66,7 +66,8 @@ class Foresight:
             "trust": np.array([_MOST]),
             "levels": np.zeros((3, 2)),  # how many sizes were seen, their sums, and the sums of their squares
             "met": np.zeros(1 + features),  # arrivals since the last price, and what they earned and used
-            "expected": np.zeros((2, 1 + features)),  # by those seen and by the forecast: from how many, and what
+            "seen": np.zeros(1 + features),  # how many had been seen by then, and what those earn and use at its price
+            "window": np.zeros(2),  # which foretold arrivals stood for those that came since
             "spread": np.zeros(features),
         }
 
@@ -127,39 +128,40 @@ class Foresight:
         live.foresight = {**known, "levels": levels, "met": met}
 
     def judge(self, live: Live) -> None:
-        """Compare what came since the last price with what was expected then."""
+        """Compare what came since the last price with what was to be expected then.
+
+        The forecast is read at the level of now, so that a level that was wrong is not taken for a wrong shape.
+        """
         known = live.foresight
-        count, trust = known["met"][0], known["trust"]
-        if count > 0 and np.all(known["expected"][:, 0] > 0):
-            came = known["met"][1:] / count
-            by_seen, by_forecast = (
-                _misfit(came - each[1:], known["spread"] * (1 / count + 1 / each[0])) for each in known["expected"]
-            )
-            trust = np.clip(trust + _WORTH / 2 * (max(by_seen, _CHANCE) - by_forecast), -_MOST, _MOST)
+        count, trust, seen = known["met"][0], known["trust"], known["seen"]
+        if count > 0 and seen[0] > 0:
+            first, stop = np.clip(known["window"], [0, 1], [len(self._batch) - 1, len(self._batch)]).astype(int)
+            window = taken(self._batch, slice(first, max(stop, first + 1)))
+            foretold = self._features(window, live.state["dual"], self._level(live, self.ordered))
+            misfits = [
+                _misfit(known["met"][1:] / count - mean, known["spread"] * (1 / count + 1 / size))
+                for size, mean in ((seen[0], seen[1:]), (len(foretold), foretold.mean(axis=0)))
+            ]
+            trust = np.clip(trust + _WORTH / 2 * (max(misfits[0], _CHANCE) - misfits[1]), -_MOST, _MOST)
         live.foresight = {**known, "trust": trust, "met": np.zeros_like(known["met"])}
 
     def expect(self, live: Live, seen: Sample | None, until: int) -> None:
-        """Note what the arrivals until the next price should earn and use at the price of now."""
+        """Note what arrivals seen earn and use at the price of now, and which are foretold until the next price."""
         dual, count = live.state["dual"], len(self._batch)
-        foretold = self._features(self._batch, dual, self._level(live, self.ordered))
-        past = np.zeros((0, foretold.shape[1]))
-        weights = np.zeros(0)
+        past = np.zeros((0, len(live.foresight["spread"])))
+        told = np.zeros_like(live.foresight["seen"])
         if seen is not None:
-            past, weights = self._features(seen.batch, dual, np.ones(2)), seen.weights
-        expected = np.zeros((2, 1 + foretold.shape[1]))
-        if len(past):
-            expected[0] = [seen_count := float(weights.sum()), *(weights @ past / seen_count)]
+            past = self._features(seen.batch, dual, np.ones(2))
+            told = np.array([seen.total, *(seen.weights @ past / seen.total)])
+        window = np.array([0.0, count])
         if self.ordered:
             wide = max(_WINDOW * count, (until - live.t) * count / live.horizon, 1.0)
             middle = np.clip((until + live.t) / 2 * count / live.horizon, wide / 2, count - wide / 2)
             first = int(middle - wide / 2)
-            window = foretold[first : max(first + 1, int(np.ceil(middle + wide / 2)))]
-            expected[1] = [len(window), *window.mean(axis=0)]
-        else:
-            both = count + weights.sum()
-            expected[1] = [both, *((foretold.sum(axis=0) + weights @ past) / both)]
+            window = np.array([first, max(first + 1.0, np.ceil(middle + wide / 2))])
+        foretold = self._features(self._batch, dual, self._level(live, self.ordered))
         spread = np.concatenate([foretold, past]).var(axis=0)
-        live.foresight = {**live.foresight, "expected": expected, "spread": spread}
+        live.foresight = {**live.foresight, "seen": told, "window": window, "spread": spread}
 
     def _features(self, batch: Batch, dual: FloatArray, level: FloatArray) -> FloatArray:
         """What arrivals earn above their price, and use (N, 1 + R): the dual function and its gradient, one by one."""

@@ -1,9 +1,14 @@
 """Regret, violation and time of every policy on the instances of the paper and beyond.
 
-Run ``python benchmarks/regret.py``; 8 seeds in two processes take about twelve minutes, ``--quick`` half a minute.
+Run ``python benchmarks/regret.py``; 20 seeds in two processes take about forty minutes, ``--quick`` a minute. Parts of
+it run alone: ``python benchmarks/regret.py R --seeds 20``.
 
 Game P: regret against R*_Phi, the optimum on test functions, with the projected guard.
 Game F: regret against R*_T, the optimum of all 2,000 rows, with the pointwise guard, so that no row is ever overrun.
+Game R: the README's model, its limit a share of T / 1000; regret against R*_T, with the pointwise guard.
+
+Seeds begin at 1000: those below were used to choose the steps of ExperienceReplay. In games F and R every policy is
+also compared with Resolve(exact=True) on the same arrivals: the mean difference of regrets, with half a 95 % interval.
 
 Both optima are computed here, by scipy, and not by the package. A limit is what was measured when the methods were
 first tried out, and half a 95 % interval more, so that it is missed only where the whole interval lies above. Tuned
@@ -12,8 +17,8 @@ methods have none.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
@@ -25,7 +30,9 @@ from pyomo.dae import ContinuousSet
 from scipy.optimize import linprog
 
 import osilp_pyomo as osilp
+from osilp_pyomo.demo import demo_model
 
+FIRST_SEED = 1000
 POINTS = 2000
 KNOTS = (np.arange(POINTS) + 0.5) / POINTS
 
@@ -44,12 +51,19 @@ GAME_F = {
     "MirrorDescent entropy": osilp.MirrorDescent("entropy"),
     "AccelerateThenRefine": osilp.AccelerateThenRefine(),
     "SimpleGD": osilp.SimpleGD(),
+    "entropy on points": osilp.MirrorDescent("entropy", "remaining", view="pointwise"),
+    "ExperienceReplay": osilp.ExperienceReplay(),
     "Resolve exact": osilp.Resolve(exact=True),
 }
+GAMES = {"P": GAME_P, "F": GAME_F, "R": GAME_F}
 CASES_P = [("normal", 500), ("normal", 2000), ("normal", 5000), ("normal", 20000), ("permutation", 2000),
            ("permutation", 5000), ("smooth", 2000), ("smooth", 5000)]  # fmt: skip
 CASES_F = [("normal", 5000), ("normal fresh", 5000), ("permutation", 5000), ("smooth", 5000), ("uniform", 5000),
            ("cauchy", 5000)]  # fmt: skip
+CASES_R = [("README", 500), ("README", 1000), ("README", 4000)]
+CASES = {"P": CASES_P, "F": CASES_F, "R": CASES_R}
+# What ExperienceReplay may lose at most beside Resolve(exact=True), as a ratio of mean regrets.
+RATIO = {"R": 1.1, "F": 1.3}
 MEASURED = {
     ("P", "Algorithm 1, printed step"): [0.0458, 0.0223, 0.0147, 0.0084, None, 0.0090, None, 0.0210],
     ("P", "AccelerateThenRefine"): [0.0703, 0.0188, 0.0084, 0.0045, None, 0.0056, None, 0.028],
@@ -127,8 +141,23 @@ def optimum(rewards, columns, counts, limit):
         rows[np.argsort(-excess)[:60]] |= np.sort(-excess)[:60] < 0
 
 
+def readme(horizon, seed):
+    """Arrivals of the README's model, their columns at the knots, and the limit an arrival."""
+    rng = np.random.default_rng([seed, horizon])
+    data = pd.DataFrame({"value": rng.uniform(size=horizon), "place": rng.uniform(size=horizon)})
+    columns = np.exp(-(((KNOTS - data.place.to_numpy()[:, None]) / 0.1) ** 2))
+    return data, columns, (60 + 20 * np.sin(6 * KNOTS)) / 1000
+
+
 def one_seed(job):
+    """The runs of one instance: a record for every policy."""
     game, kind, horizon, seed = job
+    if game == "R":
+        data, columns, limit = readme(horizon, seed)
+        m = demo_model(arrivals=horizon)
+        program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(10))
+        best = optimum(data.value.to_numpy(), columns, np.ones(horizon), horizon * limit)
+        return runs_of(job, program, data, None, "pointwise", best)
     rewards, columns, which, limit = instance(kind, horizon, seed)
     program = program_for(horizon, limit)
     data, profiles = pd.DataFrame({"value": rewards[which]}), {"column": columns[which]}
@@ -136,13 +165,16 @@ def one_seed(job):
     if game == "P":
         phi = program.evaluator.phi(0)
         best = optimum(rewards[seen], columns[seen] @ phi, counts.astype(float), horizon * (limit @ phi))
-        arrivals, policies, guard = program.project(data, profiles), GAME_P, "projected"
-        profiles = None
-    else:
-        best = optimum(rewards[seen], columns[seen], counts.astype(float), horizon * limit)
-        arrivals, policies, guard = data, GAME_F, "pointwise"
+        return runs_of(job, program, program.project(data, profiles), None, "projected", best)
+    best = optimum(rewards[seen], columns[seen], counts.astype(float), horizon * limit)
+    return runs_of(job, program, data, profiles, "pointwise", best)
+
+
+def runs_of(job, program, arrivals, profiles, guard, best):
+    """A record for every policy on the arrivals of one instance."""
+    game, kind, horizon, seed = job
     rows = []
-    for name, policy in policies.items():
+    for name, policy in GAMES[game].items():
         started = time.perf_counter()
         run = program.replay(policy, arrivals, guard, profiles=profiles)
         rows.append({
@@ -156,7 +188,7 @@ def one_seed(job):
 def regrets(runs):
     """A line for every policy on every instance: its mean regret, with half a 95 % interval."""
     for (game, kind, horizon, policy), part in runs.groupby(["game", "kind", "horizon", "policy"], sort=False):
-        cases = CASES_P if game == "P" else CASES_F
+        cases = CASES[game]
         measured = MEASURED.get((game, policy), [None] * len(cases))[cases.index((kind, horizon))]
         half = 1.96 * part.regret.std(ddof=1) / np.sqrt(len(part))
         yield Figure(
@@ -166,6 +198,30 @@ def regrets(runs):
             "R*_Phi by scipy" if game == "P" else "R*_T by scipy",
             None if measured is None else 100 * (measured + half),
         )
+
+
+def differences(runs):
+    """Lines for every policy on every instance of games F and R: how its regret differs from that of Resolve."""
+    for (game, kind, horizon), part in runs[runs.game != "P"].groupby(["game", "kind", "horizon"], sort=False):
+        table = part.pivot_table(index="seed", columns="policy", values="regret")
+        known = table["Resolve exact"]
+        for policy in table.columns.drop("Resolve exact"):
+            difference = table[policy] - known
+            half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+            yield Figure(
+                f"{game}, {kind}, T {horizon:,}, {policy} less Resolve exact: regret +- {100 * half:.2g}",
+                100 * difference.mean(),
+                "%",
+                "the same arrivals",
+            )
+            if policy == "ExperienceReplay":
+                yield Figure(
+                    f"{game}, {kind}, T {horizon:,}, {policy}: regret over that of Resolve exact",
+                    table[policy].mean() / known.mean(),
+                    "x",
+                    "mean regrets",
+                    RATIO[game],
+                )
 
 
 def violations_and_times(runs):
@@ -185,17 +241,22 @@ def violations_and_times(runs):
             yield growth(f"a run by T, {game}, {policy}", best.index, best)
 
 
-def figures(quick=False):
-    seeds = range(3 if quick else 8)
-    cases = [("P", *case) for case in CASES_P] + [("F", *case) for case in CASES_F]
+def figures(quick=False, games="PFR", count=20):
+    seeds = range(FIRST_SEED, FIRST_SEED + (3 if quick else count))
+    cases = [(game, *case) for game in games for case in CASES[game]]
     if quick:
-        cases = [("P", "normal", 500), ("P", "normal", 2000), ("F", "normal", 5000)]
+        cases = [("P", "normal", 500), ("P", "normal", 2000), ("F", "normal", 5000), ("R", "README", 500)]
     jobs = [(*case, seed) for case in cases for seed in seeds]
     # Threads of HiGHS and BLAS do not survive a fork.
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         runs = pd.DataFrame([row for rows in pool.map(one_seed, jobs) for row in rows])
-    return [*regrets(runs), *violations_and_times(runs)]
+    return [*regrets(runs), *differences(runs), *violations_and_times(runs)]
 
 
 if __name__ == "__main__":
-    shown("Regret", figures("--quick" in sys.argv))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("games", nargs="?", default="PFR")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, default=20)
+    chosen = parser.parse_args()
+    shown("Regret", figures(chosen.quick, chosen.games, chosen.seeds))

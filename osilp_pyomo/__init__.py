@@ -13,6 +13,7 @@ import lazy_loader
 from osilp_pyomo import plugins as plugins
 from osilp_pyomo._version import __version__ as __version__
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from osilp_pyomo.model.function_var import FunctionVar as FunctionVar
 from osilp_pyomo.model.profile import Profile as Profile
 
 # The public names, with the modules they come from, stand in __init__.pyi, where type checkers read them too.

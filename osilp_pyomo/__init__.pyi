@@ -28,12 +28,14 @@ from .index.grids import Sobol as Sobol
 from .model.arrays.dot import array as array
 from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from .model.function_var import FunctionVar as FunctionVar
 from .model.profile import Profile as Profile
 from .offline.prices import Price as Price
 from .offline.results import Result as Result
 from .online.chunks.source import Chunks as Chunks
 from .online.controller import Controller as Controller
 from .online.controller import Decision as Decision
+from .online.experience.policy import ExperienceReplay as ExperienceReplay
 from .online.forecast import Forecast as Forecast
 from .online.policies import AccelerateThenRefine as AccelerateThenRefine
 from .online.policies import FixedPrice as FixedPrice

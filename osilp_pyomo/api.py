@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,12 +10,14 @@ from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
 from osilp_pyomo._reporting import IterationReporter
+from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.assemble import result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
@@ -87,9 +90,18 @@ def solve(
             placed = traced.place_grids(grid)
         elif method == "projected":
             placed = traced.place_bases(grid, basis)
-        solved = solve_by(method, traced.problem, placed, options, fix_integers)
-    result = result_of(traced.problem, solved.method or method, solved, time.monotonic() - started)
-    result = replace(result, solved_for=ModelIdentity.of(traced.problem.core.cost))
+        with one_thread():
+            solved = solve_by(method, traced.problem, placed, options, fix_integers)
+    checked = None
+    if traced.matched and solved.point is not None and solved.point.x is not None:
+        until = math.inf if time_limit is None else started + time_limit
+        checked = check_matched(traced.matched, solved.point.x, proof, until)
+    seconds = time.monotonic() - started
+    result = result_of(traced.problem, solved.method or method, solved, seconds, traced.matched, checked)
+    solution = None if solved.point is None else solved.point.x
+    result = replace(
+        result, solved_for=ModelIdentity.of(traced.problem.core.cost), recourse=traced.recourse, solution=solution
+    )
     if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:

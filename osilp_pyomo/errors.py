@@ -46,6 +46,7 @@ __all__ = [
     "NotLinearError",
     "OptionError",
     "OsilpError",
+    "OtherSetWarning",
     "PriceError",
     "SamplingWarning",
     "SavedStateError",
@@ -475,6 +476,18 @@ class HorizonWarning(UserWarning):
     Examples
     --------
     >>> issubclass(HorizonWarning, UserWarning)
+    True
+    """
+
+
+class OtherSetWarning(UserWarning):
+    """A decision that is a function of one uncertainty set is used over another set of the same dimension.
+
+    Two sets are the same if their kind and their numbers are. Declare the function and the row over the same set.
+
+    Examples
+    --------
+    >>> issubclass(OtherSetWarning, UserWarning)
     True
     """
 

@@ -216,14 +216,16 @@ class _ToFiniteRows(Transformation):
         rows = self._rows(traced, chosen)
         block = pyo.Block(concrete=True)
         model.add_component(unique_component_name(model, self.name.replace(".", "_")), block)
+        equations = [(each.block.matrix, each.block.lower, each.block.upper, each.labels) for each in traced.matched]
+        families = [*traced.problem.families, *(each.family for each in traced.matched)]
         for data, family, (matrix, lower, upper, labels) in zip(
-            traced.families, traced.problem.families, rows, strict=True
+            (*traced.families, *traced.equations), families, [*rows, *equations], strict=True
         ):
             constraint = _finite_constraint(traced, family, matrix, lower, upper)
             block.add_component(unique_component_name(block, data.local_name.replace(".", "_")), constraint)
             # Two references and no ids: private data is cloned with the model.
             block.private_data("osilp_pyomo").setdefault("sources", []).append((constraint, data, labels))
-        for data in traced.families:
+        for data in (*traced.families, *traced.equations):
             data.deactivate()
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:

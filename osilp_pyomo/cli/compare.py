@@ -34,8 +34,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trials", type=int, default=1, metavar="N", help="how often (default 1)")
     command.add_argument(
         "--order", choices=ORDERS, default="given",
-        help="arrivals as they are (given, the default), shuffled (permutation), or drawn with replacement (iid)",
+        help="arrivals as they are (given, the default), shuffled (permutation), drawn with replacement (iid), or in a "
+        "random order that changes with time",
     )  # fmt: skip
+    command.add_argument(
+        "--by", metavar="COLUMN", help="what an order that changes ranks arrivals by (default: what they earn)"
+    )
     command.add_argument(
         "--data", metavar="TABLE", help="arrivals, a CSV or Parquet file; the model's own if not given"
     )
@@ -93,7 +97,7 @@ def run(chosen: argparse.Namespace) -> int:
     data = None if chosen.data is None else _read_table(chosen.data, program)
     study = compare(
         program, policies, data=data, trials=chosen.trials,
-        order=chosen.order, sampler=sampler, horizons=chosen.horizons, guards=chosen.guards,
+        order=chosen.order, by=chosen.by, sampler=sampler, horizons=chosen.horizons, guards=chosen.guards,
         benchmarks=chosen.benchmarks, budget=chosen.budget, seed=chosen.seed, executor=chosen.workers,
         path=chosen.save,
     )  # fmt: skip

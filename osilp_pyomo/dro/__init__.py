@@ -6,6 +6,7 @@ Gives: expressions for objectives and constraints, written as semi-infinite rows
 """
 
 from osilp_pyomo.dro.ambiguity import Ambiguity, Moments, Reweighting
+from osilp_pyomo.dro.losses import SumOfMaxima
 from osilp_pyomo.dro.wasserstein import Wasserstein
 from osilp_pyomo.dro.worst_case import (
     worst_case_cvar,
@@ -21,6 +22,7 @@ __all__ = [
     "Ambiguity",
     "Moments",
     "Reweighting",
+    "SumOfMaxima",
     "Wasserstein",
     "worst_case_cvar",
     "worst_case_distribution",

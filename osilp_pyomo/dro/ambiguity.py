@@ -7,7 +7,7 @@ the dual objective. Duals of those rows are the worst distribution.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,10 @@ import pyomo.environ as pyo
 from numpy.typing import ArrayLike
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.dro.losses import SumOfMaxima, at_a_point, multiplied, shapes_of_terms
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import Body, ScenarioBody
 from osilp_pyomo.index.probability_sets import ProbabilityBody
 from osilp_pyomo.model.arrays.dot import dot
@@ -153,9 +155,29 @@ class Moments(Ambiguity):
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
         value = self._multiply(block)
-        region = Region(self.support, "xi")
-        block.rows = region.constraint(block, range(pieces), rule=self._rule(loss))
+        example = loss(block.parent_block(), self.example())
+        sums = [k for k, piece in enumerate(example) if isinstance(piece, SumOfMaxima)]
+        affine = sums and shapes_of_terms(block, loss, self.support.dimension, self.support.vector) is not None
+        if sums and not affine:
+            given, sums, pieces = loss, [], len(multiplied(example, "Moments"))
+            loss = lambda m, xi: multiplied(given(m, xi), "Moments")  # noqa: E731
+        plain = [k for k in range(pieces) if k not in sums]
+        if plain:
+            block.rows = Region(self.support, "xi").constraint(block, plain, rule=self._rule(loss))
+        for piece in sums:
+            self._write_sum(block, loss, piece, example[piece].counts)
         return value
+
+    def _write_sum(self, block: Any, loss: Loss, piece: int, counts: tuple[int, ...]) -> None:
+        """Rows of a sum of maxima over the support and all choices in its terms."""
+        own, rule = self.support.dimension, self._rule(loss)
+
+        def rows(b: Any, number: int, xi: Any) -> Any:
+            vector = Vector(xi[:own]) if self.support.vector else xi[0]
+            return rule(b, number, vector, iter(xi[own:]))
+
+        choices = OneSet(ChoiceBody(self.support.body(), counts))
+        block.add_component(f"sum_{piece}", SemiInfiniteConstraint([piece], choices, rule=rows))
 
     def write_event(self, block: Any, event: Any) -> Any:
         value = self._multiply(block)
@@ -183,11 +205,15 @@ class Moments(Ambiguity):
     def _rule(self, loss: Loss) -> Callable[..., Any]:
         functions = [condition.function for condition in self.conditions for _ in _multipliers(condition)]
 
-        def rule(b: Any, piece: int, xi: Any) -> Any:
+        def rule(b: Any, piece: int, xi: Any, chosen: Iterator[Any] | None = None) -> Any:
             left = b.level
             for number, function in enumerate(functions, start=1):
                 left = left + function(xi) * b.multiplier[number]
-            return left >= loss(b.parent_block(), xi)[piece]
+            right = loss(b.parent_block(), xi)[piece]
+            if chosen is not None:
+                # Of each term that expression which is chosen.
+                right = sum(next(chosen) * each for term in right.terms for each in term)
+            return left >= right
 
         return rule
 
@@ -336,7 +362,7 @@ class Reweighting(Ambiguity):
             left = b.level + b.above[scenario] - b.below[scenario]
             if self.radius is not None:
                 left = left + b.moved[scenario]
-            return left >= loss(b.parent_block(), self._scenario(scenario))[piece]
+            return left >= at_a_point(b, loss(b.parent_block(), self._scenario(scenario))[piece])
 
         block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
         return value
@@ -348,7 +374,7 @@ class Reweighting(Ambiguity):
         block.rows = pyo.Constraint(
             range(count),
             range(pieces),
-            rule=lambda b, i, piece: b.level[i] >= loss(b.parent_block(), self._scenario(i))[piece],
+            rule=lambda b, i, piece: b.level[i] >= at_a_point(b, loss(b.parent_block(), self._scenario(i))[piece]),
         )
         near: Body = ScenarioBody(self.weights[None])
         if 0.0 not in (self.radius, *self._divergences.values()):
@@ -375,15 +401,26 @@ def probabilities(weights: ArrayLike | None, count: int, what: str) -> FloatArra
 def price_atoms(result: Result, block: Any, labels: Sequence[str]) -> pd.DataFrame:
     """Atoms of the prices of a block's semi-infinite rows; ``labels`` name the ordinary indices of its families."""
     frames = []
-    for part in (block.component("rows"), block.component("event")):
-        for family in () if part is None else part.values():
+    parts = [part for part in block.component_map().values() if isinstance(part, SemiInfiniteConstraint)]
+    for part in parts:
+        for family in part.values():
             index = family.index() if isinstance(family.index(), tuple) else (family.index(),)
             atoms = result.prices[family].atoms.rename(columns={"weight": "probability"})
             # The sign of a price depends on the side on which the user's variables stand; rows have one limit only.
             atoms["probability"] = atoms["probability"].abs()
+            if part.local_name.startswith("sum_"):
+                atoms = _of_vector(atoms, block.ambiguity.support)
             atoms.columns = [str(name).replace("xi_event", "xi") for name in atoms.columns]
             coordinates = [name for name in atoms.columns if name != "probability"]
             named = atoms.assign(**dict(zip(labels, index, strict=True)))
             frames.append(named[[*coordinates, *labels, "probability"]])
     # An empty frame would turn whole numbers into others.
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def _of_vector(atoms: pd.DataFrame, support: Support) -> pd.DataFrame:
+    """Atoms over a vector and choices without what is chosen; a vector that several choices share once."""
+    names = support.names("xi")
+    kept = atoms[[*atoms.columns[: len(names)], "probability"]].set_axis([*names, "probability"], axis=1)
+    joined: pd.DataFrame = kept.groupby(names, as_index=False, sort=False).sum()
+    return joined

@@ -12,6 +12,8 @@ from pyomo.contrib.pyros.uncertainty_sets import IntersectionSet
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError, OptionError
+from osilp_pyomo.index.choice_sets import OpenBoxBody
+from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, some_number
@@ -59,6 +61,46 @@ class Support:
     def dimension(self) -> int:
         """Number of entries of the random vector."""
         return sum(each.dim if is_uncertainty_set(each) else 1 for each in self.sets)
+
+    def names(self, name: str) -> list[str]:
+        """What columns are called that hold the entries of the random vector, as rows over its sets have them."""
+        found = []
+        for number, each in enumerate(self.sets):
+            if is_uncertainty_set(each):
+                found += [f"{name if number == 0 else f'{name}_{number + 1}'}[{k}]" for k in range(each.dim)]
+            else:
+                own = each.local_name if each.parent_block() is not None else None
+                found.append(own or (name if len(self.sets) == 1 else f"{name}_{number + 1}"))
+        return found
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of each entry, infinite where there are none."""
+        lows, highs = [np.empty(0)], [np.empty(0)]
+        for each in self.sets:
+            if is_uncertainty_set(each):
+                body = body_of(each, "support")
+                lows.append(body.lower)
+                highs.append(body.upper)
+                continue
+            low, high = each.bounds()
+            lows.append(np.array([-np.inf if low is None else float(low)]))
+            highs.append(np.array([np.inf if high is None else float(high)]))
+        return np.concatenate(lows), np.concatenate(highs)
+
+    def body(self) -> Body:
+        """The support as one set."""
+        lower, upper = self.ends()
+        if not any(map(is_uncertainty_set, self.sets)):
+            bounded = np.all(np.isfinite(lower) & np.isfinite(upper))
+            return BoxBody(lower, upper) if bounded else OpenBoxBody(lower, upper)
+        boxes: list[Body] = []
+        start = 0
+        for each in self.sets:
+            size = each.dim if is_uncertainty_set(each) else 1
+            at = slice(start, start + size)
+            boxes.append(body_of(each, "support") if is_uncertainty_set(each) else BoxBody(lower[at], upper[at]))
+            start += size
+        return boxes[0] if len(boxes) == 1 else ProductBody(tuple(boxes))
 
     def random(self, arguments: Sequence[Any]) -> Any:
         """What a loss gets for the arguments of a rule over the sets."""

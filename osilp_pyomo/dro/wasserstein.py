@@ -18,16 +18,26 @@ from pyomo.contrib.pyros.uncertainty_sets import AxisAlignedEllipsoidalSet, BoxS
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
+from osilp_pyomo.dro.losses import (
+    SumOfMaxima,
+    TermShape,
+    at_a_point,
+    difference,
+    multiplied,
+    separable,
+    shapes_of_terms,
+)
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.transport_sets import TransportBody
-from osilp_pyomo.model.affine import is_affine
 from osilp_pyomo.model.arrays.expressions import Vector
-from osilp_pyomo.model.arrays.trees import IndexPlaceholder
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
 from osilp_pyomo.offline.results import Result
+
+# A share of a sample's probability that is rounding.
+_NO_PART = 1e-12
 
 
 class Wasserstein(Ambiguity):
@@ -106,16 +116,25 @@ class Wasserstein(Ambiguity):
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
         value = self._levels(block)
-        block.way = "samples" if self.radius == 0 else self._way(block, loss)
+        shapes = shapes_of_terms(block, loss, self.samples.shape[1], self.support.vector)
+        sums = any(isinstance(piece, SumOfMaxima) for piece in loss(block.parent_block(), self.example()))
+        block.way = "samples" if self.radius == 0 else self._way(shapes, sums)
+        if sums and block.way in ("everywhere", "whole space", "transport"):
+            loss, pieces = self._multiplied(block, loss)
         if block.way == "samples":
             # Nothing is moved.
             block.rows = pyo.Constraint(
                 range(len(self.samples)),
                 range(pieces),
-                rule=lambda b, i, piece: b.level[i] >= loss(b.parent_block(), self._vector(self.samples[i]))[piece],
+                rule=lambda b, i, piece: (
+                    b.level[i] >= at_a_point(b, loss(b.parent_block(), self._vector(self.samples[i]))[piece])
+                ),
             )
         elif block.way == "ends":
             self._write_ends(block, loss, pieces)
+        elif block.way == "entries":
+            assert shapes is not None
+            self._write_entries(block, loss, shapes)
         elif block.way == "whole space":
             self._write_whole_space(block, loss, pieces)
         elif block.way == "transport":
@@ -158,17 +177,9 @@ class Wasserstein(Ambiguity):
 
     # -- losses affine in the random vector -----------------------------------------------------------
 
-    def _way(self, block: Any, loss: Loss) -> str:
+    def _way(self, shapes: list[list[TermShape]] | None, sums: bool) -> str:
         """Which finite or exact form fits the support and the loss; "everywhere" if none does."""
-        placeholders = [IndexPlaceholder(mutable=True, name=f"xi{k}") for k in range(self.samples.shape[1])]
-        for placeholder in placeholders:
-            placeholder.construct()
-        try:
-            found = loss(block.parent_block(), Vector(placeholders) if self.support.vector else placeholders[0])
-            affine = all(is_affine(piece, placeholders) for piece in found)
-        except Exception:  # a loss that needs numbers is called with them
-            affine = False
-        if not affine:
+        if shapes is None:
             return "everywhere"
         bounds = [(None, None) if is_uncertainty_set(each) else each.bounds() for each in self.support.sets]
         sets = any(is_uncertainty_set(each) for each in self.support.sets)
@@ -176,6 +187,8 @@ class Wasserstein(Ambiguity):
             return "everywhere"
         if len(bounds) == 1 and not sets:
             return "ends"
+        if sums and not sets and self.norm == 1 and separable(shapes):
+            return "entries"
         if not sets and all(low is None and high is None for low, high in bounds):
             return "whole space"
         return "transport"
@@ -194,17 +207,79 @@ class Wasserstein(Ambiguity):
             point = b.places[sample, place]
             distance = abs(point - float(self.samples[sample, 0]))
             xi = Vector([point]) if self.support.vector else point
-            return b.level[sample] + distance * b.price >= loss(b.parent_block(), xi)[piece]
+            return b.level[sample] + distance * b.price >= at_a_point(b, loss(b.parent_block(), xi)[piece])
 
         def slope(b: Any, piece: int, side: int) -> Any:
             one, zero = (Vector([at]) if self.support.vector else at for at in (float(side), 0.0))
             parent = b.parent_block()
-            return loss(parent, one)[piece] - loss(parent, zero)[piece] <= b.price
+            return at_a_point(b, difference(loss(parent, one)[piece], loss(parent, zero)[piece])) <= b.price
 
         block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), range(1 + len(ends)), rule=rows)
         sides = [side for side, end in ((-1, low), (1, high)) if end is None]
         if sides:
             block.slope = pyo.Constraint(range(pieces), sides, rule=slope)
+
+    def _multiplied(self, block: Any, loss: Loss) -> tuple[Loss, int]:
+        """A loss with its sums of maxima multiplied out, and its number of pieces."""
+
+        def pieces(m: Any, xi: Any) -> list[Any]:
+            return multiplied(loss(m, xi), "Wasserstein")
+
+        return pieces, len(pieces(block.parent_block(), self.example()))
+
+    def _write_entries(self, block: Any, loss: Loss, shapes: list[list[TermShape]]) -> None:
+        """Sums of maxima of single entries, moved in the norm 1 within a box: each entry is moved for itself.
+
+        A convex function of one entry less the price of moving it is largest where the entry is, or at an end.
+        """
+        ends = list(zip(*(each.tolist() for each in self.support.ends()), strict=True))
+        block.part = pyo.VarList()
+        block.moved, block.rows = pyo.ConstraintList(), pyo.ConstraintList()
+        block.slope = pyo.ConstraintList()
+        block.atoms_at = []
+        parent = block.parent_block()
+
+        def at(vector: FloatArray, piece: int, terms: list[int]) -> list[Any]:
+            """Some terms of a piece at a vector."""
+            whole = loss(parent, self._vector(vector))[piece]
+            own = whole.terms if isinstance(whole, SumOfMaxima) else ((whole,),)
+            return [list(own[k]) for k in terms]
+
+        for piece, terms in enumerate(shapes):
+            still = [k for k, term in enumerate(terms) if len(term.entries) != 1]
+            for number, sample in enumerate(self.samples):
+                total = _at_least(block, at(sample, piece, still))
+                for entry, (low, high) in enumerate(ends):
+                    alone = [k for k, term in enumerate(terms) if term.entries == {entry}]
+                    shared = [k for k in still if entry in terms[k].entries]
+                    if not alone and not shared:
+                        continue
+                    part = block.part.add()
+                    total = total + part
+                    for place in dict.fromkeys(
+                        [float(sample[entry]), *(end for end in (low, high) if np.isfinite(end))]
+                    ):
+                        vector = sample.copy()
+                        vector[entry] = place
+                        value = _at_least(block, at(vector, piece, alone))
+                        value = value + sum(
+                            new[0] - old[0]
+                            for new, old in zip(at(vector, piece, shared), at(sample, piece, shared), strict=True)
+                        )
+                        row = block.moved.add(part + abs(place - float(sample[entry])) * block.price >= value)
+                        block.atoms_at.append((number, piece, entry, place, row))
+                row = block.rows.add(block.level[number] >= total)
+                block.atoms_at.append((number, piece, None, None, row))
+            for entry, (low, high) in enumerate(ends):
+                touched = [k for k, term in enumerate(terms) if entry in term.entries]
+                for side in (side for side, end in ((-1.0, low), (1.0, high)) if touched and not np.isfinite(end)):
+                    zero, one = np.zeros((2, len(ends)))
+                    one[entry] = side
+                    steep = [
+                        [new - old for new, old in zip(far, here, strict=True)]
+                        for far, here in zip(at(one, piece, touched), at(zero, piece, touched), strict=True)
+                    ]
+                    block.slope.add(_at_least(block, steep) <= block.price)
 
     def _write_whole_space(self, block: Any, loss: Loss, pieces: int) -> None:
         """Rows at the samples, and a gradient that is at most the price along every vector of length 1."""
@@ -246,6 +321,8 @@ class Wasserstein(Ambiguity):
             return price_atoms(result, block, ["sample", "piece"])
         if block.way == "transport":
             return self._transport_atoms(result, block, names)
+        if block.way == "entries":
+            return self._atoms_by_entry(result, block, names)
         rows = []
         for index, row in block.rows.items():
             sample, piece = index[:2]
@@ -272,6 +349,36 @@ class Wasserstein(Ambiguity):
                 frame.loc[mine, names] += way / mass
         return frame
 
+    def _atoms_by_entry(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
+        """Atoms of entries that are moved for themselves, put together so that each entry has its own probabilities.
+
+        Many distributions do; here the largest part of what is left of each entry goes together, again and again. What
+        is moved without end is left out.
+        """
+        rows: list[list[Any]] = []
+        parts: dict[tuple[int, int], dict[int, list[list[float]]]] = {}
+        masses: dict[tuple[int, int], float] = {}
+        for sample, piece, entry, place, row in block.atoms_at:
+            mass = abs(result.dual(row))
+            if entry is None:
+                masses[sample, piece] = mass
+            elif mass > 0:
+                parts.setdefault((sample, piece), {}).setdefault(entry, []).append([place, mass])
+        for (sample, piece), mass in masses.items():
+            entries = parts.get((sample, piece), {})
+            left = mass
+            while left > _NO_PART * max(mass, _NO_PART):
+                point, share = self.samples[sample].copy(), left
+                chosen = {entry: max(each, key=lambda pair: pair[1]) for entry, each in entries.items()}
+                share = min([left, *(pair[1] for pair in chosen.values() if pair[1] > 0)])
+                for entry, pair in chosen.items():
+                    point[entry] = pair[0]
+                    pair[1] = max(0.0, pair[1] - share)
+                rows.append([*point.tolist(), sample, piece, share])
+                left -= share
+        frame = pd.DataFrame(rows, columns=[*names, "sample", "piece", "probability"])
+        return frame.astype({"sample": int, "piece": int})
+
     def _transport_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
         frames = []
         for (sample, piece), family in block.rows.items():
@@ -291,6 +398,11 @@ class Wasserstein(Ambiguity):
             return rest
         moved = price_atoms(result, block, ["sample", "piece"])
         return pd.concat([frame for frame in (moved, rest) if len(frame)], ignore_index=True)
+
+
+def _at_least(block: Any, terms: list[list[Any]]) -> Any:
+    """The sum of the largest of some terms, at one vector."""
+    return at_a_point(block, SumOfMaxima(*terms)) if terms else 0
 
 
 def unit_ball(norm: Any, dimension: int) -> Any:

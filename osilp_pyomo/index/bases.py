@@ -18,9 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from scipy.interpolate import BSpline as ScipyBSpline
-from scipy.special import comb
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import BasisError, DomainError
@@ -61,6 +58,8 @@ class Basis(ABC):
 
     def on(self, grid: GridPoints) -> Functionals:
         """Place the basis on a grid; negative, non-finite or zero columns are refused by name."""
+        from scipy import sparse  # slow to load, as the parts of scipy below, and seldom needed at once
+
         domain, points, weights = grid.domain, grid.points, grid.weights
         labels = self.labels(domain)
         pieces: list[Any] = []
@@ -301,6 +300,8 @@ class BSpline(_AxisBasis):
         return np.array([knots[k + 1 : k + 1 + span].mean() for k in range(size)])
 
     def _unit(self, t: FloatArray, size: int) -> FloatArray:
+        from scipy.interpolate import BSpline as ScipyBSpline
+
         values: FloatArray = ScipyBSpline.design_matrix(t, self._knots(size), self.degree).toarray()
         # De Boor's recursion is a convex combination; what lies below zero is rounding.
         return np.maximum(values, 0.0)
@@ -331,6 +332,8 @@ class Bernstein(_AxisBasis):
         return np.arange(size) / max(1, size - 1)
 
     def _unit(self, t: FloatArray, size: int) -> FloatArray:
+        from scipy.special import comb
+
         powers = np.arange(size)
         values: FloatArray = comb(size - 1, powers) * t[:, None] ** powers * (1 - t[:, None]) ** (size - 1 - powers)
         return values
@@ -471,6 +474,8 @@ class Dirac(Basis):
             points = points[domain.contains(points)]
             if not len(points):
                 raise BasisError(f"{self!r}: the 'where' condition on {domain} is false at all of its points.")
+        from scipy import sparse
+
         labels = tuple(domain.describe(point) for point in points)
         return Functionals(domain, points, sparse.eye_array(len(points), format="csr"), labels, self)
 

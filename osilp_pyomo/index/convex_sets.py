@@ -95,7 +95,9 @@ class Body(ABC):
         rng = np.random.default_rng(seed)
         half = max(1, min(count // 2, _DRAWN.get(self.separation, count)))
         width = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
-        extreme = self.support(rng.normal(size=(half, self.dimension)) / width)
+        extreme = self._extremes(half, seed) if self.separation == "convex program" else None
+        if extreme is None:
+            extreme = self.support(rng.normal(size=(half, self.dimension)) / width)
         if not self.convex:
             return np.unique(extreme, axis=0)
         # Few points in a mixture, so that it is not always near the middle.
@@ -103,6 +105,19 @@ class Body(ABC):
         weights = rng.dirichlet(np.full(3, 0.6), size=len(chosen))
         mixed = np.einsum("mk,mkd->md", weights, extreme[chosen])
         return np.concatenate([self.centre[None], extreme, mixed])
+
+    def _extremes(self, count: int, seed: int) -> FloatArray:
+        """Farthest points in random directions, where each costs a program: clouds of one seed share theirs."""
+        known = self._farthest.get(seed % 2, np.empty((0, self.dimension)))
+        if len(known) < count:
+            width = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+            drawn = np.random.default_rng(seed % 2).normal(size=(count, self.dimension)) / width
+            known = self._farthest[seed % 2] = np.concatenate([known, self.support(drawn[len(known) :])])
+        return known[:count]
+
+    @cached_property
+    def _farthest(self) -> dict[int, FloatArray]:
+        return {}
 
     def nearby(self, point: FloatArray) -> FloatArray:
         """Members a little to all sides of one, as far as there are: here towards other members."""
@@ -390,6 +405,10 @@ class EllipsoidBody(Body):
 
     @cached_property
     def _inverse(self) -> FloatArray:
+        lengths = np.diagonal(self.axes)
+        if self.axes.shape[0] == len(lengths) == np.count_nonzero(self.axes) and lengths.all():
+            # Along the axes, as balls are: hundreds of dimensions need no factorization.
+            return np.diag(1.0 / lengths)
         return np.asarray(np.linalg.pinv(self.axes), dtype=np.float64)
 
     def contains(self, points: FloatArray) -> BoolArray:

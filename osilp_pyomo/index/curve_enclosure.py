@@ -14,6 +14,7 @@ from osilp_pyomo.index.curves import CurveStack, Function, Table
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening
 from osilp_pyomo.index.enclosures.intervals import Interval
+from osilp_pyomo.index.splines import PiecewisePolynomial
 
 # Knots inside of a box that are looked at one by one; with more of them, the range of the whole curve counts.
 _KNOTS = 8
@@ -26,6 +27,9 @@ def enclose_curve(curves: CurveStack, arguments: Sequence[Enclosure], opening: O
     if curves.missing or any(isinstance(curve, Function) for curve in curves.members()):
         raise NoEnclosureError("a curve that is a Python function has values that nothing is known of")
     form = curves.form
+    if form is None and len(curves) == 1 and isinstance(curves.members()[0], PiecewisePolynomial):
+        spline, (argument,) = curves.members()[0], arguments
+        return argument.through(spline.value_over, spline.slope_over, spline.bend_over, opening.order)
     if form is None:
         return _stacked([enclose_curve(CurveStack.of_tables((each,)), arguments, opening) for each in curves.members()])
     values = curves.array

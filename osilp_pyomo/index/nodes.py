@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.curve_enclosure import enclose_curve
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, NoEnclosureError, Opening, all_of
@@ -751,7 +752,12 @@ def _bent_like(factor: float, value: Map, slope: Map) -> Map:
     return lambda a: iv.multiply(iv.exact(factor), iv.multiply(value(a), slope(a)))
 
 
-_EXP = iv.not_below(iv.rising(np.exp), 0.0)
+def _exp(values: FloatArray) -> FloatArray:
+    """What is too large for a number is above the largest one, which a lower end may be."""
+    return np.minimum(np.exp(values), np.finfo(float).max)
+
+
+_EXP = iv.not_below(iv.rising(_exp), 0.0)
 _ROOT_OF = iv.not_below(iv.rising(np.sqrt, 0.0), 0.0)
 _SINH, _TANH = iv.rising(np.sinh), iv.between(iv.rising(np.tanh), -1.0, 1.0)
 _TENTH = iv.exact(1 / np.log(10))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 
@@ -56,17 +58,24 @@ class FiniteLP:
         """Largest violation of an ordinary row or bound at x, as a share of that row's or bound's size."""
         activity, size = self.matrix @ x, abs(self.matrix) @ np.abs(x)
         worst = 0.0
-        for value, terms, lower, upper in (
-            (activity, size, self.row_lower, self.row_upper),
-            (x, np.abs(x), self.column_lower, self.column_upper),
+        # Of variables beside much larger ones a solver knows no more than roundings of those.
+        rounding = _ROUNDINGS * np.finfo(float).eps * np.abs(x).max(initial=0.0)
+        entries = abs(self.matrix).max(axis=1).toarray().ravel() if self.matrix.nnz else np.zeros(len(activity))
+        for value, terms, lower, upper, lost in (
+            (activity, size, self.row_lower, self.row_upper, rounding * entries),
+            (x, np.abs(x), self.column_lower, self.column_upper, 0.0),
         ):
-            excess = np.maximum(value - upper, lower - value)
+            excess = np.maximum(value - upper, lower - value) - lost
             worst = max(worst, float(np.max(excess / violation_scale(value, terms, lower, upper), initial=0.0)))
         return worst
 
 
 # By which share a weight may be changed so that equations balance.
 _MOST_CHANGED = 1e-3
+# Roundings of the largest variable that an ordinary row may be missed by.
+_ROUNDINGS = 16
+# Turns in which equations are closed.
+_REFINED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +136,9 @@ def balanced(matrix: FloatArray, weights: FloatArray, missed: FloatArray) -> Flo
     columns = matrix[:, used] * weights[used]
     size = np.abs(columns).sum(axis=1)
     size = np.where(size > 0, size, 1.0)
-    share = _shortest(columns / size[:, None], missed / size)
+    # Of matrices of this size several threads make no faster work, and where cores are shared a far slower one.
+    with threadpool_limits(1, user_api="blas"):
+        share = _shortest(columns / size[:, None], missed / size)
     if not np.all(np.abs(share) < _MOST_CHANGED):
         return weights
     result = weights.copy()
@@ -143,15 +154,19 @@ def _shortest(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq  # slow to load, and seldom needed
 
-    square = matrix @ matrix.T
-    # Equations that say the same are no trouble for a square that is a little larger.
-    square[np.diag_indices_from(square)] += 1e-11 * np.trace(square) / len(square)
-    try:
-        share: FloatArray = matrix.T @ cho_solve(cho_factor(square, check_finite=False), right, check_finite=False)
-        if np.abs(matrix @ share - right).max(initial=0.0) <= 1e-3 * np.abs(right).max(initial=0.0):
-            return share
-    except LinAlgError:
-        pass
+    if len(matrix) <= matrix.shape[1]:
+        square = matrix @ matrix.T
+        # Equations that say the same are no trouble for a square that is a little larger.
+        square[np.diag_indices_from(square)] += 1e-11 * np.trace(square) / len(square)
+        with suppress(LinAlgError):
+            factor = cho_factor(square, check_finite=False)
+            share, left = np.zeros(matrix.shape[1]), right
+            for _ in range(_REFINED):
+                # What the larger square leaves open is closed in turns, far faster than by a factorization.
+                share = share + matrix.T @ cho_solve(factor, left, check_finite=False)
+                left = right - matrix @ share
+                if np.abs(left).max(initial=0.0) <= 1e-3 * np.abs(right).max(initial=0.0):
+                    return share
     # A pivoted QR is as short as singular values are, and faster.
     found: FloatArray = lstsq(matrix, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
     return found

@@ -416,6 +416,11 @@ def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
         # What is wrong with it is said by the ordinary way of reading rows.
         return None
     lower, upper = (None if side is None or np.isinf(side[0]) else side - constant for side in sides)
+    if isinstance(relation, relational.EqualityExpression):
+        # Pyomo turns the sides of some; what has variables stands on the left.
+        sign = -1.0 if reads_as_lower(relation) else 1.0
+        assert upper is not None
+        return AffineTrace(tuple(terms.variables), sign * matrix, sign * upper, sign * upper, terms.lasting)
     if not isinstance(relation, relational.RangedExpression) and reads_as_lower(relation):
         assert upper is not None
         return AffineTrace(tuple(terms.variables), -matrix, -upper, None, terms.lasting)

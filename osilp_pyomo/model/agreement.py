@@ -69,6 +69,9 @@ def disagreement(
         traced = np.zeros(len(compared))
         traced[np.searchsorted(compared, rows.columns)] = family.matrix_unchecked(point[None])[0]
         exact = np.array([given.get(column, 0.0) for column in compared.tolist()])
+        # Pyomo turns the sides of an equation as it likes.
+        sign = -1.0 if data.is_equation and exact @ traced < 0 else 1.0
+        exact *= sign
         size = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
         # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
         same = np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True)
@@ -86,7 +89,7 @@ def disagreement(
                 if np.isfinite(limit[0]):
                     return f"at {domain.describe(point)} the trace limits the row on a side that the rule leaves open"
                 continue
-            right = sum(_loose_number(term, what) for term in terms)
+            right = sign * sum(_loose_number(term, what) for term in terms)
             if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
                 return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
     return None
@@ -164,7 +167,11 @@ def _same_numbers(data: SemiInfiniteConstraintData, trace: AffineTrace, domain: 
     expected, found = trace.at(point), called.at(np.empty(0))
     keys = list(expected[0].keys() | found[0].keys())
     traced, given = (np.array([*(row[0].get(key, 0.0) for key in keys), *row[1:]]) for row in (expected, found))
-    return np.allclose(traced, given, rtol=1e-8, atol=1e-12 * np.abs(given[:-2]).max(initial=0.0))
+    small = 1e-12 * np.abs(given[:-2]).max(initial=0.0)
+    if data.is_equation and traced @ given < 0:
+        # Pyomo turns the sides of an equation as it likes.
+        given = -given
+    return np.allclose(traced, given, rtol=1e-8, atol=small)
 
 
 def refuse_other_trace(data: SemiInfiniteConstraintData, domain: Domain) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.core.base.component_namer import index_repr
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError, ModelError, OsilpError
@@ -20,6 +21,7 @@ from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData, held
 from osilp_pyomo.model.formulas import block_values, condition_region
+from osilp_pyomo.model.function_var import function_vars
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
@@ -37,11 +39,23 @@ class Names(Sequence[str]):
     def __getitem__(self, k: Any) -> Any:
         return self._components[k].name
 
+    def __iter__(self) -> Iterator[str]:
+        # The name of a member is that of its component, which is asked for once, and its index.
+        known: dict[int, str] = {}
+        for each in self._components:
+            owner = each.parent_component()
+            if owner is each:
+                yield each.name
+                continue
+            if id(owner) not in known:
+                known[id(owner)] = owner.name
+            yield known[id(owner)] + index_repr(each.index())
+
     def __len__(self) -> int:
         return len(self._components)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, ([component.name for component in self._components],)
+        return list, (list(self),)
 
 
 class Columns:
@@ -52,7 +66,7 @@ class Columns:
         self.variables: list[Any] = []
         self.of: dict[int, int] = {}
 
-    def register(self, terms: LinearTerms, what: str) -> None:
+    def register(self, terms: LinearTerms, what: object) -> None:
         new = {key: variable for key, variable in terms.variables.items() if key not in self.of}
         foreign = self.foreign(LinearTerms(new)) if new else None
         if foreign is not None:
@@ -75,7 +89,7 @@ class Columns:
                 self.of[id(variable)] = len(self.variables)
                 self.variables.append(variable)
 
-    def values(self, terms: LinearTerms, what: str) -> dict[int, float]:
+    def values(self, terms: LinearTerms, what: object) -> dict[int, float]:
         """Coefficients by column, evaluated."""
         result = {}
         for variable, coefficient in terms.items():
@@ -95,7 +109,7 @@ class Columns:
             )
         return result
 
-    def columns_of(self, block: TermBlock, what: str) -> NDArray[np.int64]:
+    def columns_of(self, block: TermBlock, what: object) -> NDArray[np.int64]:
         """The columns of a block's variables."""
         found = [self.of.get(id(variable), -1) for variable in block.variables]
         if -1 in found:
@@ -245,6 +259,7 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
     owner = data.parent_component()
     bounds = [each.bounds() for each in owner.continuous_sets]
     curves = list(data.model().component_objects(Profile, descend_into=True))
+    curved = list(function_vars(data.model()))
     marks = []
     for each in owner.continuous_sets:
         found = [np.array([float(member) for member in each])] if each.isfinite() else []
@@ -253,6 +268,7 @@ def _box_domain(data: SemiInfiniteConstraintData) -> Domain:
             for axis, knots in zip(curve._over, curve.marks(), strict=True):
                 if axis is each:
                     found += knots if curve._kind == "linear" else [_from_both_sides(k) for k in knots]
+        found += [jump for block in curved for jump in block.marks_along(each)]
         marks.append(np.unique(np.concatenate([np.empty(0), *found])))
     lower = np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float)
     upper = np.array([np.inf if high is None else high for _, high in bounds], dtype=float)

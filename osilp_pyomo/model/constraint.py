@@ -27,9 +27,12 @@ from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
 from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
+from pyomo.core.expr.relational_expr import EqualityExpression
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
+from osilp_pyomo.index.grids import Grid
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, NumbersNeededError, Vector
 from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
@@ -113,6 +116,11 @@ class SemiInfiniteConstraintData(ConstraintData):
         return self._expr
 
     @property
+    def is_equation(self) -> bool:
+        """Whether both sides of its row are to be equal."""
+        return isinstance(self._expr, EqualityExpression)
+
+    @property
     def route(self) -> str:
         """How its coefficients are found: "traced" or "sampled"."""
         return "traced" if self._expr is not None else "sampled"
@@ -176,6 +184,11 @@ class SemiInfiniteConstraint(Constraint):
         What a coefficient or limit of the rule changes by at most per unit of the index, or per unit of each of its
         coordinates, fixed variables and Params taken as the numbers that they are: with it, rows that are sampled can
         be proved too.
+    equality : "match", "collocate" or Grid
+        How a row that is an equation, ``left == right``, holds at every point. "match" makes both sides the same
+        function: of an uncertain vector by their coefficients, of curves where both sides lie in one space of
+        functions, and is refused elsewhere. "collocate" lets it hold at as many points as there are functions, or at
+        those of a grid, and tells what is left between them.
 
     Examples
     --------
@@ -215,6 +228,7 @@ class SemiInfiniteConstraint(Constraint):
         where: Callable[..., Any] | None = None,
         sample: bool = False,
         lipschitz: Any = None,
+        equality: Any = "match",
         **kwds: Any,
     ) -> None:
         """Check what was declared, and sort the sets into ordinary and continuous ones."""
@@ -248,6 +262,11 @@ class SemiInfiniteConstraint(Constraint):
         self.where = where
         self.sample = sample
         self.lipschitz = self._lipschitz_constants(lipschitz, called)
+        if not isinstance(equality, Grid) and equality not in ("match", "collocate"):
+            raise DeclarationError(
+                f"{called}: equality= must be 'match', 'collocate' or a grid of points (got {equality!r})."
+            )
+        self.equality_by = equality
         self.continuous_sets: list[Any] = []
         # For each argument of the rule: its coordinate, its slice of coordinates, or None for an ordinary set.
         self._layout: list[int | slice | None] = []
@@ -356,6 +375,10 @@ class SemiInfiniteConstraint(Constraint):
         self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
         for placeholder in self.placeholders:
             placeholder.construct()
+        # A decision that is a function can then tell over which set it is used.
+        sets = (each for each in self.continuous_sets for _ in range(each.dim if is_uncertainty_set(each) else 1))
+        for placeholder, each in zip(self.placeholders, sets, strict=True):
+            placeholder.index_of = each
         for each in self.continuous_sets:
             if not is_uncertainty_set(each):
                 self._check_bounds(each)
@@ -477,6 +500,17 @@ class SemiInfiniteConstraint(Constraint):
                 "row at others; say where the row holds by where=..."
             )
         return bool(skips) and skips[0]
+
+    def points_tried(self, count: int) -> FloatArray:
+        """Points spread over the index."""
+        columns = []
+        for each in self.continuous_sets:
+            if is_uncertainty_set(each):
+                cloud = body_of(each, f"SemiInfiniteConstraint '{self.name}'").cloud(count)
+                columns.append(cloud[np.arange(count) % len(cloud)])
+            else:
+                columns.append(np.array([[some_number(each, k / (count - 1))] for k in range(count)]))
+        return np.concatenate(columns, axis=1)
 
     def _trial_points(self) -> list[tuple[float, ...]]:
         """A few points of the index; the first ones are not special."""

@@ -250,11 +250,11 @@ def array_slot(leaf: Any, count: int, what: str) -> tuple[Any, str | None, str |
     return np.array(values), None, None
 
 
-def block_values(block: TermBlock, what: str) -> FloatArray:
+def block_values(block: TermBlock, what: object) -> FloatArray:
     """The coefficients of a block without an index, as numbers."""
     columns = np.arange(len(block.variables))
     numbers = np.zeros(len(columns))
-    for group in group_terms((), {}, what, [(columns, (), block)]):
+    for group in group_terms((), {}, str(what), [(columns, (), block)]):
         numbers[group.columns] = group.block(slice(None), np.zeros((1, 0)))[:, 0]
     return numbers
 

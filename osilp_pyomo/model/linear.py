@@ -98,15 +98,26 @@ class LinearTerms:
         self.before = [before for block, before in kept if block.variables]
 
 
+@dataclass(frozen=True, eq=False)
+class Whose:
+    """A component as errors name it; its name is asked for when there is one, for thousands of them take long."""
+
+    kind: str
+    component: Any
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.component.name}'"
+
+
 def linear_terms(
-    expression: Any, what: str, sign: int = 1, into: LinearTerms | None = None, *, keep_nonlinear: bool = False
+    expression: Any, what: object, sign: int = 1, into: LinearTerms | None = None, *, keep_nonlinear: bool = False
 ) -> LinearTerms:
     """Split an expression that is linear in its free variables.
 
     Parameters
     ----------
     expression : Pyomo expression or number
-    what : str
+    what : text, or what turns into it
         Whose expression it is, for the error.
     sign : 1 or -1
         Factor of the whole expression.
@@ -172,14 +183,14 @@ def linear_terms(
     return terms
 
 
-def _content(node: Any, what: str) -> Any:
+def _content(node: Any, what: object) -> Any:
     """What a named Expression holds."""
     if node.args[0] is None:
         raise DataError(f"{what}: the Expression '{node.name}' is empty; give it an expression before solving.")
     return node.args[0]
 
 
-def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
+def _branch_terms(node: Any, factor: Any, what: object, into: LinearTerms) -> None:
     """``Expr_if(test, then, other)`` with variables in its branches: the test moves to the coefficients."""
     test, then, other = node.args
     yes, no = linear_terms(then, what).expanded(), linear_terms(other, what).expanded()
@@ -195,7 +206,7 @@ def _branch_terms(node: Any, factor: Any, what: str, into: LinearTerms) -> None:
         into.constants.append(times(factor, choice))
 
 
-def _not_linear(what: str, node: Any) -> NotLinearError:
+def _not_linear(what: object, node: Any) -> NotLinearError:
     return NotLinearError(
         f"{what}: it is not linear in the variables (found {short_text(str(node))}); only linear rows and objectives "
         "can be used here. Keep products and nonlinear functions of Vars out of it; convex ones are solved by "
@@ -262,7 +273,7 @@ def short_text(text: str, length: int = 160) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
 
-def number_of(expression: Any, what: str, infinite: bool = False) -> float:
+def number_of(expression: Any, what: object, infinite: bool = False) -> float:
     """Value of a coefficient; None and nan are refused, and infinity unless it is a limit."""
     if expression.__class__ in native_numeric_types:
         number: Any = float(expression)
@@ -324,10 +335,7 @@ def checked_relation(relation: Any, name: str) -> Any:
             "or Constraint.Skip for no row."
         )
     if isinstance(relation, relational.EqualityExpression):
-        raise DeclarationError(
-            f"{what}: '==' for every point of an index leaves no room to decide (found {relation_text(relation)}); "
-            "use a ranged row (low, body, high), or match the functions' parameters by ordinary constraints."
-        )
+        return relation
     if not isinstance(relation, relational.InequalityExpression | relational.RangedExpression):
         raise DeclarationError(
             f"{what}: its rule must return a relation such as left <= right (got {type(relation).__name__})."
@@ -433,6 +441,9 @@ def take_apart(relation: Any, what: str, *, keep_nonlinear: bool = False) -> Rel
             raise ModelError(f"{what}: the row holds no variable that is free; deactivate it, or unfix one.")
         if reads_as_lower(relation):
             result = _flipped(result)
+        if isinstance(relation, relational.EqualityExpression):
+            limit = result.upper if result.lower is None else result.lower
+            result = RelationTerms(result.body, limit, limit)
     refuse_continuous_variables(body.variables.values(), what)
     return result
 

@@ -96,13 +96,13 @@ class ProfileData(ComponentData):
         if all(value.__class__ in native_numeric_types for value in coordinates):
             return self.value_at(*coordinates)
         if any(isinstance(value, ArrayExpression) for value in coordinates):
-            return apply(lambda *trees: _profile_node(trees, self), *coordinates)
+            return apply(lambda *trees: profile_node(trees, self), *coordinates)
         if any(isinstance(value, np.ndarray) for value in coordinates):
             return self.curve_table()(*(np.asarray(value, dtype=float) for value in coordinates))
-        return _profile_node(coordinates, self)
+        return profile_node(coordinates, self)
 
 
-def _profile_node(coordinates: Sequence[Any], curve: Any) -> ProfileExpression:
+def profile_node(coordinates: Sequence[Any], curve: Any) -> ProfileExpression:
     """The node of a curve, or of an array of them, at a point."""
     if any(value.__class__ not in native_numeric_types and value.is_potentially_variable() for value in coordinates):
         return ProfileExpression(coordinates, curve)
@@ -311,7 +311,7 @@ class IndexedProfile(Profile):
         if all(value.__class__ in native_numeric_types for value in coordinates):
             return np.array([self[index](*coordinates) for index in self.index_set()])
         curves = as_array(self)
-        found = apply(lambda *trees: _profile_node(trees, curves.tree), *coordinates)
+        found = apply(lambda *trees: profile_node(trees, curves.tree), *coordinates)
         if found.__class__ is not IndexSymbol:
             raise DeclarationError(f"Profile '{self.name}': all its curves are taken at one point, no array of them.")
         return ArrayExpression(found.tree, curves.shape, curves.labels)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -88,6 +89,36 @@ class OneSet(SetOfEachFamily):
         return self._only
 
 
+def same_set(one: Any, other: Any) -> bool:
+    """Whether two uncertainty sets are the same: of one kind, and with the same numbers."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or not is_uncertainty_set(one):
+        return False
+    return _same_data(vars(one), vars(other))
+
+
+def _same_data(one: Any, other: Any) -> bool:
+    """Whether attributes of two sets hold the same numbers, parts and texts."""
+    if isinstance(one, UncertaintySet):
+        return same_set(one, other)
+    if isinstance(one, Mapping):
+        return (
+            isinstance(other, Mapping)
+            and one.keys() == other.keys()
+            and all(_same_data(value, other[key]) for key, value in one.items())
+        )
+    if isinstance(one, str) or one is None or callable(one):
+        return bool(one == other)
+    try:
+        return np.array_equal(np.asarray(one, dtype=float), np.asarray(other, dtype=float))
+    except (TypeError, ValueError):
+        pass
+    if isinstance(one, Sequence):
+        return len(one) == len(other) and all(_same_data(a, b) for a, b in zip(one, other, strict=True))
+    return type(one) is type(other) and _same_data(vars(one), vars(other)) if hasattr(one, "__dict__") else one == other
+
+
 def is_uncertainty_set(candidate: Any) -> bool:
     """Whether something is an uncertainty set of PyROS."""
     return isinstance(candidate, UncertaintySet)
@@ -136,7 +167,15 @@ def _(given: IntersectionSet) -> Body:
 
     if given.geometry == Geometry.DISCRETE_SCENARIOS:
         return _common_scenarios(given.all_sets)
-    return IntersectionBody([_part(part) for part in given.all_sets])
+    parts = [_part(part) for part in given.all_sets]
+    numbers = pickle.dumps([part.lift() for part in parts])
+    if given not in _intersections or _intersections[given][0] != numbers:
+        _intersections[given] = numbers, IntersectionBody(parts)
+    return _intersections[given][1]
+
+
+# Intersections that were looked at, with the numbers they had: points of theirs may cost a cone program each.
+_intersections: WeakKeyDictionary[Any, tuple[bytes, Body]] = WeakKeyDictionary()
 
 
 def _part(given: UncertaintySet) -> Body:

@@ -27,6 +27,7 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
+from osilp_pyomo.model.function_var import function_vars
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
 from osilp_pyomo.model.stage_locator import StageLocator
@@ -62,11 +63,30 @@ def read_stages(model: Any, stages: Any, horizon: int | None = None) -> ReadMode
         return _Reader(model, stages, horizon).read()
 
 
+def _refuse_functions(model: Any) -> None:
+    """Refuse decisions that are functions, and equations over an index: both are decided once, for all arrivals."""
+    for owner in function_vars(model):
+        raise ModelError(
+            f"compile_online: the model holds the FunctionVar '{owner.name}', a decision that is made once, for every "
+            "point of its index, while online one is made for each arrival; solve the model offline, "
+            "osilp.solve(model), and apply the rule it gives to what arrives, result.function(...), or write arrivals "
+            "as stages."
+        )
+    for family in semi_infinite_families(model):
+        if family.is_equation:
+            raise ModelError(
+                f"compile_online: SemiInfiniteConstraint '{family.name}' is an equation at every point of "
+                f"{family.parent_component().index_text()}, which no single arrival can keep; use a row with '<=' or "
+                "'>='."
+            )
+
+
 class _Reader:
     """Reads one model; holds what is found on the way."""
 
     def __init__(self, model: Any, stages: Any, horizon: int | None) -> None:
         refuse_foreign_components(model)
+        _refuse_functions(model)
         self.model = model
         self.places = StageLocator(model, stages)
         self.places.discover()

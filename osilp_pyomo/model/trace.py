@@ -40,19 +40,24 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.convex_terms import CurvedReader
+from osilp_pyomo.model.equalities import equality_rows
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
+from osilp_pyomo.model.function_var import FunctionVar, function_vars
 from osilp_pyomo.model.linear import (
     SKIP,
     LinearTerms,
     RelationTerms,
+    Whose,
     linear_terms,
     number_of,
     refuse_continuous_variables,
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.offline.matching import MatchedRows, with_matched_rows
 from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
+from osilp_pyomo.offline.recourse import FunctionColumns, Recourse
 from osilp_pyomo.offline.rows import RowCurvature, Rows, SampledRows, TermCurvature, TermGroup, TracedRows
 
 
@@ -64,6 +69,17 @@ class TracedModel:
     variables: tuple[Any, ...]
     constraints: tuple[Any, ...]
     families: tuple[SemiInfiniteConstraintData, ...]
+    #: Rows that are equations over their index; the problem holds them among its ordinary rows.
+    matched: tuple[MatchedRows, ...] = ()
+    equations: tuple[SemiInfiniteConstraintData, ...] = ()
+    functions: tuple[FunctionColumns, ...] = ()
+
+    @property
+    def recourse(self) -> Recourse | None:
+        """What depends on uncertain vectors; None where nothing does."""
+        families = (*self.problem.families, *(each.family for each in self.matched))
+        uncertain = tuple(family for family in families if family.domain.body is not None)
+        return Recourse(self.functions, uncertain, self.problem.core) if uncertain else None
 
     def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
         """Place the chosen grid, or the default one, on each family's domain."""
@@ -92,6 +108,13 @@ def _trace_model(
     model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool, convex: bool = False
 ) -> TracedModel:
     """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
+    # Equations last: what is left of the families without them keeps its numbers.
+    families = tuple(
+        sorted(
+            (family for family in families if alone or not _is_bound_of_fixed(family)),
+            key=lambda family: family.is_equation and not alone,
+        )
+    )
     columns = Columns(model)
     curved = CurvedReader(columns)
     objective = None if alone else active_objective(model)
@@ -104,9 +127,9 @@ def _trace_model(
     relations: list[Any] = []
     for constraint in () if alone else ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
-        what = f"Constraint '{constraint.name}'"
-        terms = linear_terms(body, what, keep_nonlinear=convex)
-        columns.register(terms, what)
+        row_of = Whose("Constraint", constraint)
+        terms = linear_terms(body, row_of, keep_nonlinear=convex)
+        columns.register(terms, row_of)
         curved.read_row(terms, constraint, len(constraints), lower, upper)
         constraints.append(constraint)
         relations.append((lower, terms, upper))
@@ -149,8 +172,32 @@ def _trace_model(
         else family
         for family, row, owner in zip(traced, readings, (each.parent_component() for each in families), strict=True)
     )
-    problem = SemiInfiniteLP(core, traced, curved.part(core, domains))
-    return TracedModel(problem, tuple(columns.variables), tuple(constraints), families)
+    kept = sum(alone or not family.is_equation for family in families)
+    matched = tuple(map(equality_rows, families[kept:], traced[kept:]))
+    core = with_matched_rows(core, matched)
+    problem = SemiInfiniteLP(core, traced[:kept], curved.part(core, domains))
+    functions = () if alone else tuple(_function_columns(model, columns))
+    return TracedModel(
+        problem, tuple(columns.variables), tuple(constraints), families[:kept], matched, families[kept:], functions
+    )
+
+
+def _is_bound_of_fixed(family: SemiInfiniteConstraintData) -> bool:
+    """Whether a family bounds a decision that is a function and whose coefficients are all fixed."""
+    owner = family.parent_block()
+    if not isinstance(owner, FunctionVar) or family.parent_component() is not owner.component("limits"):
+        return False
+    return owner.refuse_fixed_outside(family.index())
+
+
+def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]:
+    """The columns of every decision that is a function."""
+    for owner in function_vars(model):
+        for _, function in owner.items():
+            coefficients = function.coefficients.values()
+            found = [columns.of.get(id(each), -1) for each in coefficients]
+            numbers = [0.0 if each.value is None else float(each.value) for each in coefficients]
+            yield FunctionColumns(function.name, function.space, np.array(found), np.array(numbers))
 
 
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
@@ -229,16 +276,16 @@ def active_objective(model: Any) -> Any:
 
 def ordinary_constraints(model: Any) -> Iterator[Any]:
     """Active constraints that are not semi-infinite."""
-    for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
-        if not isinstance(constraint, SemiInfiniteConstraintData):
-            _refuse_continuous_index(constraint)
-            yield constraint
+    for owner in model.component_objects(Constraint, active=True, descend_into=True):
+        ordinary = [each for each in owner.values() if not isinstance(each, SemiInfiniteConstraintData)]
+        if ordinary:
+            _refuse_continuous_index(owner)
+        yield from (constraint for constraint in ordinary if constraint.active)
 
 
-def _refuse_continuous_index(constraint: Any) -> None:
+def _refuse_continuous_index(owner: Any) -> None:
     """Refuse an ordinary Constraint over a ContinuousSet that was never discretized: it has rows at two points."""
-    owner = constraint.parent_component()
-    if not owner.is_indexed() or constraint is not next(iter(owner.values())):
+    if not owner.is_indexed() or not len(owner):
         return
     for part in owner.index_set().subsets(expand_all_set_operators=False):
         if isinstance(part, ContinuousSet) and not part.get_discretization_info():
@@ -263,12 +310,12 @@ def _core_lp(
         offset = sum(number_of(constant, what) for constant in cost.constants)
     data, column_index, starts, lower, upper = [], [], [0], [], []
     for constraint, (low, terms, high) in zip(constraints, relations, strict=True):
-        what = f"Constraint '{constraint.name}'"
-        for column, number in columns.values(terms, what).items():
+        row_of = Whose("Constraint", constraint)
+        for column, number in columns.values(terms, row_of).items():
             data.append(number)
             column_index.append(column)
         starts.append(len(data))
-        constants = [number_of(part, what) for part in terms.constants]
+        constants = [number_of(part, row_of) for part in terms.constants]
         lower.append(-np.inf if low is None else _difference(low, constants))
         upper.append(np.inf if high is None else _difference(high, constants))
     matrix = sparse.csr_array(

@@ -13,6 +13,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.offline.conflicts import Clause
+from osilp_pyomo.offline.matching import MATCHED, CheckedRows, JoinedNames, MatchedRows
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
@@ -43,29 +44,51 @@ class Subject:
     label: Callable[[int, FloatArray], Any]
     variables: Iterable[str] | None
     constraints: Iterable[str]
+    matched: tuple[MatchedRows, ...] = ()
 
     @classmethod
-    def of(cls, problem: SemiInfiniteLP) -> Subject:
+    def of(cls, problem: SemiInfiniteLP, matched: tuple[MatchedRows, ...] = ()) -> Subject:
         """What a problem in arrays is about."""
-        bounded = [compactify(family) for family in problem.families]
+        bounded = [compactify(family) for family in (*problem.families, *(each.family for each in matched))]
+        names = problem.core.row_names
         return cls(
             problem.core.maximize,
             {family.name: family.route for family in problem.families},
-            {family.name: family.user_domain.names for family in problem.families},
+            {family.name: family.user_domain.names for family in bounded},
             lambda number, point: bounded[number].user_domain.label(bounded[number].user_points(point[None])[0]),
             lambda number, point: bounded[number].user_domain.label(point),
             problem.core.column_names,
-            problem.core.row_names,
+            names.first if isinstance(names, JoinedNames) else names,
+            matched,
         )
 
 
-def result_of(problem: SemiInfiniteLP, method: str, solved: Solved, seconds: float) -> Result:
-    """What a method found for a problem in arrays."""
+def result_of(
+    problem: SemiInfiniteLP,
+    method: str,
+    solved: Solved,
+    seconds: float,
+    matched: tuple[MatchedRows, ...] = (),
+    checked: CheckedRows | None = None,
+) -> Result:
+    """What a method found for a problem in arrays, with what is left of rows that are equations over an index."""
     complaint = _complaint(method, problem, solved) if solved.status in ("optimal", "inaccurate") else None
-    return make_result(Subject.of(problem), method, replace(solved, complaint=complaint), seconds)
+    if complaint is None and checked is not None and solved.status == "optimal":
+        complaint = _left_of_equations(matched, checked)
+    return make_result(Subject.of(problem, matched), method, replace(solved, complaint=complaint), seconds, checked)
 
 
-def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -> Result:
+def _left_of_equations(matched: Sequence[MatchedRows], checked: CheckedRows) -> str | None:
+    """What is wrong with equations that were to hold at every point."""
+    for each, look in zip(matched, checked.looks, strict=True):
+        if each.how == MATCHED and look.scaled > FEASIBLE:
+            return f"the equation '{each.name}' is missed by {look.scaled:.2g} of its size"
+    return None
+
+
+def make_result(
+    subject: Subject, method: str, solved: Solved, seconds: float, checked: CheckedRows | None = None
+) -> Result:
     """What a method found as a result that speaks in the user's names; a doubtful answer warns.
 
     Every result is made here, and nowhere else is an answer called inaccurate.
@@ -85,12 +108,13 @@ def make_result(subject: Subject, method: str, solved: Solved, seconds: float) -
         solved.memory,
         seconds,
         dict(subject.routes),
-        None if solved.point is None else _answer(subject, solved.point, solved),
+        None if solved.point is None else _answer(subject, solved.point, solved, checked),
         dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
         indices=dict(subject.indices),
         conflict=_conflict(solved.conflict.clauses),
         remark=_remark(solved),
         why=solved.why or f"method={method!r} was asked for",
+        equations={each.name: each.how for each in subject.matched},
     )
 
 
@@ -132,8 +156,12 @@ def _proof(subject: Subject, proofs: Sequence[FamilyProof]) -> pd.DataFrame:
     ).set_index(pd.Index([each.name for each in proofs], name="family", dtype=object))
 
 
-def _answer(subject: Subject, point: Point, solved: Solved) -> Answer:
-    looks, proofs = point.audit.families, solved.proofs
+def _answer(subject: Subject, point: Point, solved: Solved, checked: CheckedRows | None = None) -> Answer:
+    looks, proofs = list(point.audit.families), tuple(solved.proofs)
+    complete = len(proofs) == len(looks)
+    if checked is not None:
+        looks, proofs = [*looks, *checked.looks], (*proofs, *checked.proofs) if complete else proofs
+    duals, of_equations = _split_duals(subject.matched, point.core_duals)
 
     def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
         if values is None or names is None:
@@ -148,23 +176,39 @@ def _answer(subject: Subject, point: Point, solved: Solved) -> Answer:
         FamilyMap({look.name: look.relative for look in looks}),
         FamilyMap({look.name: subject.place(number, look.worst) for number, look in enumerate(looks)}),
         None if point.prices is None else FamilyMap(dict(zip(subject.routes, point.prices, strict=True))),
-        series(point.core_duals, subject.constraints, "constraint", "dual"),
+        series(duals, subject.constraints, "constraint", "dual"),
         series(point.reduced_costs, subject.variables, "variable", "rc"),
         point.repaired,
         point.test_violation,
         _proof(subject, proofs),
-        len(proofs) == len(looks) and all(each.proved for each in proofs),
+        complete and all(each.proved for each in proofs),
         point.audit.proves_bound and not solved.bound_is_loose,
         _worth(point, proofs) / (1 + abs(solved.objective)),
         tuple(each.why_not for each in proofs),
+        of_equations,
     )
+
+
+def _split_duals(
+    matched: Sequence[MatchedRows], duals: FloatArray | None
+) -> tuple[FloatArray | None, dict[str, pd.Series]]:
+    """Duals of ordinary constraints, and of the rows of each equation by what they are called."""
+    if duals is None:
+        return None, {}
+    found: dict[str, pd.Series] = {}
+    start = ordinary = len(duals) - sum(len(each.block) for each in matched)
+    for each in matched:
+        index = pd.Index(each.labels, name="function", dtype=object)
+        found[each.name] = pd.Series(duals[start : start + len(index)] + 0.0, index=index, name="dual")
+        start += len(index)
+    return duals[:ordinary], found
 
 
 def _worth(point: Point, proofs: Sequence[FamilyProof]) -> float:
     """What the largest violation that is possible anywhere is worth at the prices: how optimistic the objective is."""
-    if point.prices is None or len(proofs) != len(point.prices):
+    if point.prices is None or len(proofs) < len(point.prices):
         return 0.0
-    return float(sum(each.largest * abs(price.total) for each, price in zip(proofs, point.prices, strict=True)))
+    return float(sum(each.largest * abs(price.total) for each, price in zip(proofs, point.prices, strict=False)))
 
 
 def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | None:

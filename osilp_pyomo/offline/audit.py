@@ -148,20 +148,31 @@ class Audit:
 
 
 def audit_family(
-    family: Family, x: FloatArray, near: FloatArray | None = None, look: int = 0, hurry: bool = False
+    family: Family,
+    x: FloatArray,
+    near: FloatArray | None = None,
+    look: int = 0,
+    hurry: bool = False,
+    proved: bool = False,
 ) -> FamilyAudit:
     """Evaluate a family at points of the audit's own; ``near`` (k, d) are points to evaluate it around."""
     # A sampled rule is called at each point, which costs as much as many columns.
     columns = len(family.rows.columns) if family.route == "traced" else _BUDGET
-    return audit_at(family, x, audit_points(family.domain, _COEFFICIENTS if hurry else columns, near, look))
+    columns = max(columns, _COEFFICIENTS if hurry else _BUDGET // _FEWEST if proved else 0)
+    return audit_at(family, x, audit_points(family.domain, columns, near, look))
 
 
 def audit_families(
-    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int = 0, hurry: bool = False
+    families: Sequence[Family],
+    x: FloatArray,
+    near: Sequence[FloatArray],
+    look: int = 0,
+    hurry: bool = False,
+    proved: bool = False,
 ) -> list[FamilyAudit]:
     """Evaluate families at points of the audit's own, others at each look; affine rows over one set together.
 
-    In a ``hurry``, because time is up, at as few as there can be.
+    In a ``hurry``, because time is up, at as few as there can be; at some thousand where the rows are ``proved``.
     """
     looks: dict[int, FamilyAudit] = {}
     together: dict[int, list[int]] = {}
@@ -169,7 +180,7 @@ def audit_families(
         if isinstance(family.rows, AffineRows) and family.domain.body is not None:
             together.setdefault(id(family.domain.body), []).append(number)
         else:
-            looks[number] = audit_family(family, x, near[number], look, hurry)
+            looks[number] = audit_family(family, x, near[number], look, hurry, proved)
     for numbers in together.values():
         chosen = [families[number] for number in numbers]
         seen = _audit_together(chosen, x, [near[number] for number in numbers], look)
@@ -275,7 +286,7 @@ def audit_from_values(
         scale,
         _positive(float(scaled[worst_scaled])),
         points[worst_scaled],
-        highest[apart(highest / domain.width, _APART)][:_PEAKS],
+        highest[apart(highest / domain.width, _APART, _PEAKS)],
         float(np.median(sizes)),
     )
 

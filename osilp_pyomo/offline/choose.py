@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import ScenarioBody
 from osilp_pyomo.offline.duality.counterpart import objection
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
@@ -40,6 +41,8 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
     for family in problem.families:
         if _is_an_interval(family) or objection(family, problem.core) is not None:
             return Choice("exchange", _why_exchange(family))
+    if any(isinstance(family.domain.body, ChoiceBody) for family in problem.families):
+        return Choice("counterpart", "its sums of maxima are written choice by choice, as far as choices matter")
     size = sum(map(_coefficients, problem.families))
     if size > _LARGE:
         return Choice("exchange", f"the counterpart would have some {size:,} coefficients")
@@ -58,6 +61,8 @@ def _is_an_interval(family: Family) -> bool:
 def _why_exchange(family: Family) -> str:
     if family.domain.body is None:
         return f"the index of '{family.name}' is {family.domain}, which has no counterpart"
+    if isinstance(family.domain.body, ChoiceBody):
+        return f"the sums of maxima of '{family.name}' are neither affine nor quadratic in the random vector"
     if not isinstance(family.rows, AffineRows):
         return f"the rows of '{family.name}' are neither affine nor quadratic in the uncertain vector"
     return f"'{family.name}' holds over {family.domain.body}, which is not convex"

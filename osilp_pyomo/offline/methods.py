@@ -14,6 +14,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, DUAL
 from osilp_pyomo.errors import ModelError, NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
+from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_at, audit_families, audit_family
 from osilp_pyomo.offline.choose import Choice, choose_method
@@ -123,7 +124,9 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     answered = replace(answered, method="counterpart", why=choice.why)
     left = options.remaining_since(started)
     told = answered.conflict.clauses or answered.status == "infeasible"
-    endless = not all(family.domain.bounded for family in problem.families)
+    endless = not all(
+        family.domain.bounded and not isinstance(family.domain.body, ChoiceBody) for family in problem.families
+    )
     if told or endless or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
         # In several dimensions without ends exchange would search for very long.
         return answered
@@ -159,6 +162,11 @@ def by_exchange(
     ``begun`` are points of each family whose rows it begins with.
     """
     for family in problem.families:
+        if isinstance(family.domain.body, ChoiceBody):
+            raise ModelError(
+                f"SemiInfiniteConstraint '{family.name}': it has sums of maxima, which exchange does not take; use "
+                "method='counterpart', or write the largest of all their sums as a list of pieces."
+            )
         if family.domain.body is not None and not family.domain.bounded:
             raise ModelError(
                 f"SemiInfiniteConstraint '{family.name}': it holds over {family.domain.body}, which has no end; use "

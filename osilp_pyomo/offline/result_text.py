@@ -40,6 +40,8 @@ _WITHOUT_ANSWER = {
 }
 # Families, or parts of a conflict, that a print speaks of one by one.
 _MOST_SHOWN = 6
+# What is left of an equation, from which on the place is told.
+_SHOWN_MISS = 1e-9
 # Places or bounds of one line of a conflict that are named one by one.
 _MOST_NAMED = 3
 
@@ -56,7 +58,10 @@ def text_of(result: Any) -> str:
     if _had_a_choice(result):
         lines.append(f"  method     {result.method}: {result.why}")
     lines.append(_bound_line(result))
-    by_size = sorted(result.answer.violation.items(), key=lambda item: -item[1])
+    lines += _equation_lines(result)
+    by_size = sorted(
+        (item for item in result.answer.violation.items() if item[0] not in result.equations), key=lambda item: -item[1]
+    )
     for name, worst in _shown(by_size):
         if worst > 0:
             lines.append(f"  violation  {worst:.2g} of '{name}', worst at {_worst_place(result, name)}")
@@ -107,6 +112,27 @@ def _bound_line(result: Any) -> str:
     if not result.certified:
         how = "not certified" if result.feasible else "no feasible values"
     return f"  bracket    [{low:.10g}, {high:.10g}], gap {result.gap:.2g}; {how}"
+
+
+def _equation_lines(result: Any) -> list[str]:
+    """What is left of rows that are equations at every point."""
+    lines = []
+    for how, told in (("matched", "hold as functions"), ("collocated", "hold at single points only")):
+        names = [name for name, each in result.equations.items() if each == how]
+        if not names:
+            continue
+        worst = max(names, key=lambda name: result.answer.violation[name])
+        called = f"'{worst}'" if len(names) == 1 else f"{len(names)} '==' rows"
+        missed = result.answer.violation[worst]
+        at = f", missed by at most {missed:.2g}" if missed > 0 else ""
+        where = (
+            f" of '{worst}' at {_worst_place(result, worst)}"
+            if missed > _SHOWN_MISS and len(names) > 1
+            else (f" at {_worst_place(result, worst)}" if missed > _SHOWN_MISS else "")
+        )
+        verb = told if len(names) > 1 else told.replace("hold", "holds").replace("as functions", "as a function")
+        lines.append(f"  equations  {called} {verb}{at}{where}")
+    return lines
 
 
 def _remark_lines(result: Any) -> list[str]:

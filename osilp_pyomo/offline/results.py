@@ -10,9 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.audit import Audit
 from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.recourse import Recourse
 from osilp_pyomo.offline.result_text import text_of
 
 T = TypeVar("T")
@@ -89,6 +91,7 @@ class Answer:
     bound_proved: bool = False
     optimism: float = 0.0
     reasons: tuple[str, ...] = ()
+    matched_duals: Mapping[str, pd.Series] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +139,8 @@ class Result:
         Why this method, in one sentence.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
+    equations : dict
+        For each row that is an equation at every point how it holds, "matched" or "collocated".
 
     Examples
     --------
@@ -183,6 +188,9 @@ class Result:
     solved_for: Any = None
     remark: str = ""
     why: str = ""
+    equations: dict[str, str] = field(default_factory=dict)
+    recourse: Recourse | None = None
+    solution: FloatArray | None = None
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:
@@ -323,14 +331,90 @@ class Result:
         worst = max((look.scaled for look in self.audit.families), default=0.0)
         return max(worst, self.audit.ordinary_violation) <= FEASIBLE
 
-    def dual(self, constraint: Any) -> float:
-        """Dual of an ordinary constraint, d objective / d right-hand side."""
+    def dual(self, constraint: Any) -> Any:
+        """Dual of an ordinary constraint, d objective / d right-hand side.
+
+        Of an equation over an index a Series: one for each coefficient that was matched, or each point.
+        """
         name = constraint if isinstance(constraint, str) else constraint.name
-        if name not in self.duals.index:
+        duals, matched = self.duals, self._answer("duals").matched_duals
+        if name in matched:
+            return matched[name]
+        if name not in duals.index:
             raise PriceError(
                 f"'{name}' is no ordinary constraint of the solved model; semi-infinite ones have result.price."
             )
-        return float(self.duals[name])
+        return float(duals[name])
+
+    def function(self, decision: Any) -> Any:
+        """A decision that is a function, as one of numbers: call it, print it, plot it.
+
+        Parameters
+        ----------
+        decision : member of a FunctionVar
+            Such as ``m.order[3]``, or ``m.curve``; of an indexed FunctionVar as a whole a dict of functions comes back.
+
+        Returns
+        -------
+        FunctionValue or dict
+
+        Examples
+        --------
+        >>> import pyomo.environ as pyo
+        >>> from pyomo.contrib.pyros import BoxSet
+        >>> import osilp_pyomo as osilp
+        >>> m = pyo.ConcreteModel()
+        >>> m.y = osilp.FunctionVar(over=BoxSet([(0, 2)]))
+        >>> m.cover = osilp.SemiInfiniteConstraint(BoxSet([(0, 2)]), rule=lambda m, xi: m.y(xi) >= 1 + 3 * xi[0])
+        >>> m.least = pyo.Objective(expr=m.y([1.0]))
+        >>> rule = osilp.solve(m).function(m.y)
+        >>> rule, rule([0.5]), rule.coefficients.to_dict()
+        (y(xi) = 1 + 3*xi[0], 2.5, {'1': 1.0, 'xi[0]': 3.0})
+        """
+        if not hasattr(decision, "with_values"):
+            raise ModelError(
+                f"result.function: expected a FunctionVar or one of its members (got {type(decision).__name__}); "
+                "variables that are numbers are in result.values."
+            )
+        values = self.values
+        return decision.with_values(dict(zip(values.index, values.tolist(), strict=True)))
+
+    def simulate(self, draws: Any) -> pd.DataFrame:
+        """What is decided, and what it costs, at draws of the uncertain vector.
+
+        Parameters
+        ----------
+        draws : DataFrame or array
+            One vector per row; columns by the names of its entries ("xi[0]", ...), by number, or in their order.
+
+        Returns
+        -------
+        DataFrame
+            A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
+            objective, in which a variable that stands for a worst case takes the value that the draw needs; and
+            ``violation``, the largest by which a row is violated there, relative to its size.
+
+        Examples
+        --------
+        >>> import pyomo.environ as pyo
+        >>> from pyomo.contrib.pyros import BoxSet
+        >>> import osilp_pyomo as osilp
+        >>> m = pyo.ConcreteModel()
+        >>> m.y = osilp.FunctionVar(over=BoxSet([(0, 2)]))
+        >>> m.cover = osilp.SemiInfiniteConstraint(BoxSet([(0, 2)]), rule=lambda m, xi: m.y(xi) >= 1 + 3 * xi[0])
+        >>> m.least = pyo.Objective(expr=m.y([1.0]))
+        >>> osilp.solve(m).simulate([[0.0], [2.0]]).round(6)
+             y  cost  violation
+        0  1.0   4.0        0.0
+        1  7.0   4.0        0.0
+        """
+        self._answer("simulation")
+        if self.recourse is None or self.solution is None:
+            raise ModelError(
+                "result.simulate: the solved model has no rows over an uncertainty set, so that nothing in it depends "
+                "on what is drawn."
+            )
+        return self.recourse.simulate(self.solution, draws)
 
     def load(self, model: Any) -> None:
         """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""

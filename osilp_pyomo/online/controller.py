@@ -22,7 +22,7 @@ from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, policy_record, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
-from osilp_pyomo.online.saved_state import check_arrays, forecast_arrays, read_history, read_pieces
+from osilp_pyomo.online.saved_state import check_arrays, forecast_arrays, read_history, read_memory, read_pieces
 from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.service.decision_log import DecisionLog
 from osilp_pyomo.online.service.given import as_decision, refuse_impossible, with_budget
@@ -435,6 +435,8 @@ class Controller:
             arrays["fractions"] = live.fractions
         if live.history is not None:
             arrays.update({f"history:{name}": value for name, value in live.history.to_arrays().items()})
+        if live.memory is not None:
+            arrays.update({f"memory:{name}": value for name, value in live.memory.to_arrays().items()})
         write_state(path, header, arrays)
 
     def _arrays(self, live: Live) -> dict[str, Any]:
@@ -452,7 +454,8 @@ class Controller:
     def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Take over what ``save`` wrote, after it was looked at in every respect."""
         fresh = self._live
-        check_arrays(path, arrays, self._arrays(fresh), fresh.history is not None, not is_built_in(self.policy))
+        remembers = (fresh.history is not None, fresh.memory is not None)
+        check_arrays(path, arrays, self._arrays(fresh), remembers, not is_built_in(self.policy))
         floor = self._loop.setting(fresh).floor
         if is_built_in(self.policy) and np.any(arrays["state:dual"] < floor):
             raise SavedStateError(f"'{path}' holds a price below the least that there can be; it is damaged.")
@@ -468,9 +471,21 @@ class Controller:
             gaps=dict(header.get("gaps", {})),
             awaited=tuple(header.get("awaited", ())),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
-            pieces=read_pieces(path, arrays, fresh.pieces),
+            pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
+            memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
             foresight={name: np.array(arrays[f"{_FORESIGHT}{name}"]) for name in fresh.foresight},
         )
+
+    def _along_stepped(self, arrays: Mapping[str, Any]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """For each row that is kept piece by piece its points, and budgets and what is left there, as arrays say."""
+        if not self._live.pieces:
+            return []
+        guard, result = self.program.index_guard, []
+        for group in guard.stepped:
+            points, budget = guard.along(group, arrays[_TOTAL[POINTWISE]][group.slices[POINTWISE]])
+            _, left = guard.along(group, arrays[_LEFT[POINTWISE]][group.slices[POINTWISE]])
+            result.append((points, budget, left))
+        return result
 
     def fork(self) -> Controller:
         """A second controller in the same state, for a what-if: what is done to one leaves the other as it is.
@@ -481,6 +496,8 @@ class Controller:
         live = self._live.copy()
         if live.history is not None:
             live.history = live.history.copy()
+        if live.memory is not None:
+            live.memory = live.memory.copy()
         other._live, other._spare = live, None
         other._log = None if self._log is None else self._log.copy()
         return other
@@ -523,8 +540,7 @@ class Controller:
 
         ``start`` is another state to begin in, ``number`` that of the first arrival where it is not the next one.
         """
-        history = self._live.history
-        mark = None if history is None else history.mark()
+        mark = self._live.mark()
         live = self._live.copy() if start is None else start
         try:
             outcome = self._loop.together(live, batch) if together else self._loop.run(live, batch, forced)
@@ -539,8 +555,8 @@ class Controller:
                 self._log.add(first, batch.arrivals, outcome.decided, outcome.reasons, outcome.rewards)
             self._live = live
         finally:
-            if history is not None and mark is not None and self._live is not live:
-                history.back_to(mark)
+            if self._live is not live:
+                live.back_to(mark)
         return outcome
 
     def _refuse_infinite(self, live: Live, batch: Batch) -> None:
@@ -607,9 +623,10 @@ class Controller:
 
         A single one that is ``fresh``, and nobody else's, is lifted in place where that can be.
         """
-        self._refuse_other_program(batch)
-        if POINTWISE not in batch.use:
-            self._refuse_without_points()
+        if not fresh:
+            self._refuse_other_program(batch)
+            if POINTWISE not in batch.use:
+                self._refuse_without_points()
         if self.guard != "none":
             self._loop.refuse_null(batch)
         if self.guard == "pointwise":

@@ -9,6 +9,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
+from osilp_pyomo.online.experience.memory import Memory
 from osilp_pyomo.online.history import History
 from osilp_pyomo.online.kernels.linear import LARGEST
 from osilp_pyomo.online.policies import Setting, State
@@ -32,8 +33,9 @@ class Live:
     ``pack`` is the array that all others lie in, where they do; ``gaps`` are rows of which arrivals left nothing known
     between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
     that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
-    says that no point of a guard is overrun, and False that this is not known; ``foresight`` is what was learned about
-    a forecast; ``awaited`` are numbers of arrivals that were passed over, and are still to be updated.
+    says that no point of a guard is overrun, and False that this is not known; ``memory`` holds the arrivals that a
+    policy goes through again; ``foresight`` is what was learned about a forecast; ``awaited`` are numbers of arrivals
+    that were passed over, and are still to be updated.
     """
 
     t: int
@@ -50,18 +52,29 @@ class Live:
     offers: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
     pieces: tuple[Pieces, ...] = ()
     kept: bool = False
+    memory: Memory | None = None
     foresight: dict[str, FloatArray] = field(default_factory=dict)
     awaited: tuple[int, ...] = ()
 
     def copy(self) -> Live:
-        """A copy whose arrays can be changed; the history is shared, and must not be."""
+        """A copy whose arrays can be changed; history and memory are shared, and must not be."""
         state = {name: np.array(value) for name, value in self.state.items()}
         left = {view: each.copy() for view, each in self.left.items()}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
-            gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, foresight=self.foresight,
-            awaited=self.awaited,
+            gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, memory=self.memory,
+            foresight=self.foresight, awaited=self.awaited,
         )  # fmt: skip
+
+    def mark(self) -> tuple[Any, Any]:
+        """Where history and memory are, to come back to."""
+        return tuple(None if each is None else each.mark() for each in (self.history, self.memory))  # type: ignore[return-value]
+
+    def back_to(self, mark: tuple[Any, Any]) -> None:
+        """Forget what came into history and memory after a mark."""
+        for each, known in zip((self.history, self.memory), mark, strict=True):
+            if each is not None:
+                each.back_to(known)
 
     def packed(self) -> Live:
         """A copy whose arrays, all plain ones, lie in one, so that another can follow it by a single move."""

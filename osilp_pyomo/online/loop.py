@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA
-from osilp_pyomo.errors import DataError
+from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
+from osilp_pyomo.online.experience.memory import Lesson, Memory
+from osilp_pyomo.online.experience.policy import ExperienceReplay
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
+from osilp_pyomo.online.kernels.practice import run_practising
 from osilp_pyomo.online.kernels.single import run_single
 from osilp_pyomo.online.live import Live, Rules, too_large
 from osilp_pyomo.online.needs import (
@@ -38,11 +42,8 @@ from osilp_pyomo.online.sampling.prices import SamplePrices
 from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch, only_adds
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
-from osilp_pyomo.online.stages.pieces import Pieces
-from osilp_pyomo.online.stages.template import CONSTANT
+from osilp_pyomo.online.stages.portions import Portion, Portions
 
-# Numbers of uses on pieces that are held together, and arrivals that are cut into pieces together.
-_BLOCK, _TOGETHER = 2**20, 512
 _NO_NEIGHBOURS = np.zeros((2, 0), dtype=np.int64)
 
 
@@ -66,6 +67,10 @@ class LoopOutcome:
         if len(pieces) == 1:
             return pieces[0]
         return cls(*(np.concatenate([getattr(piece, each.name) for piece in pieces]) for each in fields(cls)))
+
+
+# What is done with a portion of arrivals, and what was really done with them.
+Act = Callable[[Batch, FloatArray | None], LoopOutcome]
 
 
 class StageLoop:
@@ -92,16 +97,28 @@ class StageLoop:
         self._needs = bool(self._needing.any())
         self._must_serve = guard != "none" and program.must_serve is not None and not null.any()
         self.kernel = self._kernel_runs()
+        # Nothing decided is a decision that every arrival allows.
+        free = self._evaluator.bounded_box and not program.template.own_rows and not null.any()
+        self._null_is_allowed = self._must_serve or free
         self._integer = program.template.integer.astype(float)
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision: number by number where compiled.
         self._runs_single = HAS_NUMBA and self.cannot_fail and len(program.template.decisions) == 1
+        practises = isinstance(policy, ExperienceReplay)
+        if practises and not isinstance(self._solver, BoxStage):
+            raise OptionError(
+                "ExperienceReplay: it needs linear stages whose decisions have bounds only, or are one of several "
+                f"options, and these are solved by '{program.stage_solver}'; use Resolve()."
+            )
         # Rows whose columns are steps are guarded piece by piece.
         self._on_pieces = guard == POINTWISE and bool(program.index_guard.stepped)
         self._guard_view = GUARDED if self._on_pieces else guard
         self._neighbours = program.index_guard.beside if guard == POINTWISE else _NO_NEIGHBOURS
-        self.steps_single = self._runs_single and not self._evaluator.has_fixed and not self._on_pieces
+        whole = self.kernel and len(program.template.decisions) == 1 and bool(program.template.integer.all())
+        self._portions = Portions(program.index_guard, self._evaluator, program.budget_sizes[POINTWISE], whole)
+        plain = not self._evaluator.has_fixed and not self._on_pieces
+        self.steps_single = self._runs_single and plain and not practises
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
         self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
@@ -125,7 +142,10 @@ class StageLoop:
         history = History(self._view, self.policy.memory) if isinstance(self.policy, Resolve) else None
         offers = np.zeros((2, len(total[self.guard]) if self._needs else 0))
         pieces = self.program.index_guard.pieces() if self._on_pieces else ()
-        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces)
+        memory = None
+        if isinstance(self.policy, ExperienceReplay):
+            memory = Memory(self._evaluator, horizon, self.policy.memory, self.seed)
+        live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces, memory=memory)
         live.state = self.policy.start(self.setting(live))
         if self.foresight is not None:
             live.foresight = self.foresight.begin()
@@ -134,8 +154,7 @@ class StageLoop:
 
     def refuse_null(self, batch: Batch) -> None:
         """Refuse arrivals that do not allow the null action which a guard falls back to."""
-        plain = self._evaluator.bounded_box and not self.program.template.own_rows and not self.null.any()
-        if self._must_serve or plain:
+        if self._null_is_allowed:
             return
         wrong = np.any((self.null < batch.lower) | (self.null > batch.upper), axis=1)
         if self.program.template.own_rows:
@@ -223,6 +242,38 @@ class StageLoop:
         live.history.add(batch, keys_of(batch))
         return outcome
 
+    def _in_portions(self, live: Live, batch: Batch, forced: FloatArray | None, act: Act) -> LoopOutcome:
+        """Do something with a batch; where rows are kept piece by piece, with one portion after the other."""
+        if not self._on_pieces:
+            return act(batch, forced)
+        outcomes, start = [], 0
+        while start < len(batch):
+            portion = self._portions.first(batch.part(slice(start, None)), live.pieces, forced is not None)
+            at = slice(start, start + len(portion.batch))
+            self._enter(live, portion)
+            outcomes.append(act(portion.batch, None if forced is None else forced[at]))
+            self._leave(live, portion)
+            start = at.stop
+        return LoopOutcome.concat(outcomes)
+
+    def _enter(self, live: Live, portion: Portion) -> None:
+        """Look at the points that decide about a portion as at any other resources."""
+        rules = self._rules(live)
+        given = live.total[POINTWISE], live.left[POINTWISE], rules.margins[POINTWISE]
+        total, live.left[GUARDED], margins = self._portions.budgets(portion, *given, live.horizon)
+        live.total = {**live.total, GUARDED: total}
+        live.rules = replace(rules, margins={**rules.margins, GUARDED: margins})
+
+    def _leave(self, live: Live, portion: Portion) -> None:
+        """Take over what a portion leaves at its points."""
+        at_points, live.pieces = self._portions.after(portion, live.left.pop(GUARDED))
+        if self._view != POINTWISE:
+            # Paid for one arrival after the other, whatever the portions are that they come in.
+            live.left[POINTWISE][self.program.index_guard.kept_at_points] = at_points
+        rules = self._rules(live)
+        live.total = {view: live.total[view] for view in VIEWS}
+        live.rules = replace(rules, margins={view: rules.margins[view] for view in VIEWS})
+
     def _without_learning(self, live: Live, batch: Batch) -> LoopOutcome:
         if self.kernel:
             return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._known(live, batch))
@@ -239,80 +290,11 @@ class StageLoop:
             return np.empty((0, len(self.program.template.decisions)))
         return self._samples.fractions(live, batch)
 
-    def _capped(self, live: Live, batch: Batch) -> FloatArray:
-        """What share of a resource an arrival may take; (0,) where nothing is capped."""
-        return np.empty(0) if self._samples is None else self._samples.caps(live, batch)
-
-    def _in_portions(
-        self,
-        live: Live,
-        batch: Batch,
-        forced: FloatArray | None,
-        act: Callable[[Batch, FloatArray | None], LoopOutcome],
-    ) -> LoopOutcome:
-        """Do something with a batch; where rows are kept piece by piece, with as many arrivals as memory allows."""
-        if not self._on_pieces:
-            return act(batch, forced)
-        outcomes, start = [], 0
-        while start < len(batch):
-            # As many arrivals at a time as there is memory for their uses of all pieces.
-            count = sum(len(each.places) for each in live.pieces) + len(self.program.template.decisions)
-            at = slice(start, start + max(1, min(_TOGETHER, _BLOCK // count)))
-            part, pieces = self._cut_pieces(live, batch.part(at))
-            outcomes.append(act(part, None if forced is None else forced[at]))
-            self._join_pieces(live, pieces)
-            start = at.stop
-        return LoopOutcome.concat(outcomes)
-
-    def _cut_pieces(self, live: Live, batch: Batch) -> tuple[Batch, list[Pieces]]:
-        """Uses of arrivals on pieces that none of them steps within, beside those at points; ``live`` gets them too."""
-        guard, evaluator = self.program.index_guard, self._evaluator
-        kept, rules = guard.kept_at_points, self._rules(live)
-        count, functions = len(batch), len(self.program.template.functions)
-        use, fixed = [batch.use[POINTWISE][:, :, kept]], [batch.fixed[POINTWISE][:, kept]]
-        left, total, margins = (
-            [live.left[POINTWISE][kept]],
-            [live.total[POINTWISE][kept]],
-            [rules.margins[POINTWISE][:, kept]],
-        )
-        cut = []
-        for group, pieces, terms in zip(guard.stepped, live.pieces, batch.steps, strict=True):
-            finer = pieces.cut([steps.places for _, steps in terms])
-            values, constant = np.zeros((count, functions, len(finer.places))), np.zeros((count, len(finer.places)))
-            for function, steps in terms:
-                if function == CONSTANT:
-                    constant += group.sign * steps.at(finer.places)
-                else:
-                    values[:, function] += group.sign * steps.at(finer.places)
-            use.append(values)
-            fixed.append(constant if evaluator.has_fixed else constant[:0])
-            left.append(finer.left)
-            total.append(finer.total)
-            size = self.program.budget_sizes[POINTWISE][group.slices[POINTWISE]].max()
-            margins.append(fitting.make_margins(finer.total, size, live.horizon, reserve=0.0))
-            cut.append(finer)
-        live.left[GUARDED] = np.concatenate(left)
-        live.total = {**live.total, GUARDED: np.concatenate(total)}
-        live.rules = replace(rules, margins={**rules.margins, GUARDED: np.concatenate(margins, axis=1)})
-        uses = {**batch.use, GUARDED: np.concatenate(use, axis=2)}
-        return replace(batch, use=uses, fixed={**batch.fixed, GUARDED: np.concatenate(fixed, axis=1)}), cut
-
-    def _join_pieces(self, live: Live, cut: Sequence[Pieces]) -> None:
-        """Take what is left on pieces over from a run."""
-        kept = self.program.index_guard.kept_at_points
-        at_points, left = np.split(live.left.pop(GUARDED), [int(kept.sum())])
-        if self._view != POINTWISE:
-            # Paid for one arrival after the other, whatever the portions are that they come in.
-            live.left[POINTWISE][kept] = at_points
-        parts = np.split(left, np.cumsum([len(each.places) for each in cut])[:-1])
-        live.pieces = tuple(replace(each, left=part).merged() for each, part in zip(cut, parts, strict=True))
-        live.total = {view: live.total[view] for view in VIEWS}
-        assert live.rules is not None
-        live.rules = replace(live.rules, margins={view: live.rules.margins[view] for view in VIEWS})
-
     def _run(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         if isinstance(self.policy, Resolve):
             return self._by_resolving(live, batch, forced, remember)
+        if isinstance(self.policy, ExperienceReplay):
+            return self._by_practising(live, batch, forced, remember)
         return self._segment(live, batch, forced)
 
     def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
@@ -350,6 +332,42 @@ class StageLoop:
             until = min(self.policy.next_due(live.t, live.horizon), live.horizon)
             self._samples.find(live, self._rules(live), until, among)
 
+    def _by_practising(self, live: Live, batch: Batch, forced: FloatArray | None, keep: bool) -> LoopOutcome:
+        """Decide arrivals and practise after each; what is not to be kept is forgotten again."""
+        memory, policy, outcomes = live.memory, self.policy, []
+        assert memory is not None
+        assert isinstance(policy, ExperienceReplay)
+        mark = None if keep else memory.mark()
+        try:
+            for at in memory.portions(batch.use[POINTWISE]):
+                live.state = memory.begun(live.state)
+                lesson = memory.lesson(at.stop - at.start, policy, self._rules(live).setting.budget)
+                outcomes.append(self._practised(live, lesson, batch.part(at), None if forced is None else forced[at]))
+        finally:
+            if mark is not None:
+                memory.back_to(mark)
+        return LoopOutcome.concat(outcomes)
+
+    def _practised(self, live: Live, lesson: Lesson, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
+        if self.kernel:
+            return self._by_kernel(live, batch, self._rules(live).settings, forced, np.empty((0, 0)), lesson)
+        outcomes = []
+        for b in range(len(batch)):
+            one = batch.part(slice(b, b + 1))
+            outcomes.append(self._generic(live, one, None if forced is None else forced[b : b + 1]))
+            lesson.practise(b, one, live.state, live.horizon - live.t, live.left[POINTWISE])
+        return LoopOutcome.concat(outcomes)
+
+    def _caps(self, live: Live, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """What share of what is left of a resource arrivals may take, by a cautious policy; (0,) without a cap."""
+        caution = self.policy.caution if isinstance(self.policy, FirstOrder | Resolve) else None
+        if caution is None or self._integer.any():
+            return np.empty(0)
+        left = np.maximum(live.horizon - live.t - np.arange(len(lower)), 1)
+        # Scaling down must stay within the bounds.
+        scalable = np.all((lower <= 0) & (upper >= 0), axis=1)
+        return np.where(scalable, np.minimum(1.0, caution / np.sqrt(left)), 1.0)
+
     def step(self, live: Live, batch: Batch, place: int = 0) -> tuple[float, float, int, float]:
         """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
         rules, state, view, other = self._rules(live), live.state, self._view, self._other
@@ -362,20 +380,22 @@ class StageLoop:
             others = None if others is None else others[at]
         stopped = run_single(
             rules.settings, live.t, float(live.horizon), setting.budget, setting.floor, rewards, usage,
-            lower, upper, bool(self._integer[0]), self._guarded_view, self._beside(live),
+            lower, upper, bool(self._integer[0]), self._caps(live, lower, upper), self._guarded_view,
+            self._beside(live),
             # Of projected arrivals the use at points is not known, nor asked for by a guard.
             self._no_points if others is None else others, rules.margins[view], rules.margins[other], live.left[view],
             live.left[other], state["dual"], state["learner"], state["centre"], state["average"], state["numbers"],
             wanted, taken, reasons,
         )  # fmt: skip
         live.t += 1
-        x = taken.item()
+        # Adding zero takes the sign from -0.0.
+        x, asked = taken.item() + 0.0, wanted.item() + 0.0
         reward = x * rewards.item() + batch.earned.item(place)
         reward = reward if self.program.template.maximize else -reward
         live.earned += reward
         if stopped >= 0 or not abs(live.earned) < kernels.LARGEST:
             raise too_large(batch.arrivals.name(place))
-        return x, wanted.item(), int(reasons.item()), reward
+        return x, asked, int(reasons.item()), reward
 
     def _beside(self, live: Live) -> IntArray:
         """Neighbours (2, n) of the points of a guard that keeps the index between them; none while all are kept.
@@ -389,7 +409,13 @@ class StageLoop:
         return _NO_NEIGHBOURS if live.kept else self._neighbours
 
     def _by_kernel(
-        self, live: Live, batch: Batch, settings: FloatArray, forced: FloatArray | None, fractions: FloatArray
+        self,
+        live: Live,
+        batch: Batch,
+        settings: FloatArray,
+        forced: FloatArray | None,
+        fractions: FloatArray,
+        lesson: Lesson | None = None,
     ) -> LoopOutcome:
         view, other, rules = self._view, self._other, self._rules(live)
         setting, usage, fixed = rules.setting, batch.use[view], batch.fixed[view]
@@ -423,19 +449,24 @@ class StageLoop:
                 return self._finish_with_arrays(live, batch, settings, forced, (wanted, taken, reasons), stopped)
             live.t += len(batch)
             self._pay_others(live, batch, taken, bool(len(others)))
-            earned = gained + batch.earned
-            return LoopOutcome(wanted, taken, reasons, earned if self.program.template.maximize else -earned)
-        elif self._runs_single and forced is None and not len(fixed):
+            earned = gained + batch.earned if self.program.template.maximize else -(gained + batch.earned)
+            return LoopOutcome(wanted + 0.0, taken + 0.0, reasons, earned)
+        single, caps = (
+            self._runs_single and forced is None and not len(fixed),
+            self._caps(live, batch.lower, batch.upper),
+        )
+        if single and lesson is None:
             stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
-                *tracked[1:],
+                caps, *tracked[1:],
             )  # fmt: skip
         else:
-            stopped = kernels.run(
+            run = kernels.run if lesson is None else partial(run_practising, *lesson, single)
+            stopped = run(
                 *known, batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower, batch.upper, self._integer,
-                self.program.template.options, fractions, self._capped(live, batch), *tracked,
+                self.program.template.options, fractions, caps, *tracked,
             )  # fmt: skip
-        if stopped >= 0 and self._runs_single and forced is None and not len(fixed):
+        if stopped >= 0 and single:
             raise too_large(batch.arrivals.name(stopped))
         if stopped >= 0:
             raise DataError(
@@ -444,7 +475,8 @@ class StageLoop:
             )
         live.t += len(batch)
         self._pay_others(live, batch, taken, bool(len(others)))
-        return LoopOutcome(wanted, taken, reasons)
+        # Adding zero takes the sign from -0.0.
+        return LoopOutcome(wanted + 0.0, taken + 0.0, reasons)
 
     def _pay_others(self, live: Live, batch: Batch, taken: FloatArray, looked_at: bool) -> None:
         """Pay for what the kernel did not look at, all arrivals together."""
@@ -473,7 +505,7 @@ class StageLoop:
         """Go on behind arrivals of a batch that the loop has done with one that it cannot solve."""
         before, one, rest = slice(0, stopped), slice(stopped, stopped + 1), slice(stopped + 1, len(batch))
         live.t += stopped
-        pieces = [LoopOutcome(done[0][before], done[1][before], done[2][before])] if stopped else []
+        pieces = [LoopOutcome(done[0][before] + 0.0, done[1][before] + 0.0, done[2][before])] if stopped else []
         if stopped:
             self._pay_others(live, batch.part(before), done[1][before], True)
         pieces.append(self._generic(live, batch.part(one), None if forced is None else forced[one]))
@@ -508,7 +540,7 @@ class StageLoop:
                 if len(fractions):
                     share = one.lower + fractions * (one.upper - one.lower)
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
-            caps = self._capped(live, one)
+            caps = self._caps(live, one.lower, one.upper)
             if len(caps) and caps[0] < 1.0:
                 used, margins = evaluator.used(one, wanted, view)[0], self._rules(live).margins[view]
                 wanted = wanted * kernels.capped(live.left[view], margins, float(caps[0]), used)

@@ -25,6 +25,9 @@ from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 
 State = dict[str, Any]
 
+#: The caution of policies that price points, if not given: chosen by measurements.
+CAUTION = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
@@ -137,6 +140,9 @@ def view_of(policy: Policy) -> str:
 
 class FirstOrder(Policy):
     """Policies whose dual moves a little after each arrival; the kernels know them."""
+
+    #: An arrival takes at most caution / sqrt(T - t) of what is left of a resource; None: whatever is left.
+    caution: float | None = None
 
     @abstractmethod
     def settings(self, setting: Setting) -> FloatArray:
@@ -277,9 +283,17 @@ class MirrorDescent(FirstOrder):
         Factor of the step size.
     scale : "free" or "paper"
         As in :class:`GradientDescent`.
+    view : "projected" or "pointwise"
+        Which resources are priced: test functions as in the paper, or every point of the grid.
+    caution : float, optional
+        An arrival takes at most caution / sqrt(T - t) of what is left of a resource, if it can take a part; 2 with
+        view="pointwise" if not given, else there is no such limit.
 
     Notes
     -----
+    ``MirrorDescent("entropy", "remaining", view="pointwise")`` is the best policy here that remembers nothing but its
+    price: on points, with caution and the target that remains, it comes near re-solving (``benchmarks/regret.py``).
+
     Departures from the paper: its entropy has the wrong sign, and starts at w = 0, which the update never leaves; here
     it starts at mean|r| / (R D_k). Its scale-free step is sqrt(R) / rms|C - D|, for its duals are multiplied and need
     no size of their own, and falls like 1/sqrt(t) instead of being 1/sqrt(T) throughout: measured better on every
@@ -295,14 +309,28 @@ class MirrorDescent(FirstOrder):
     target: str = "average"
     step: float = 1.0
     scale: str = "free"
+    view: str = PROJECTED
+    caution: float | None = None
     algorithm: ClassVar[str] = "Algorithms 2 and 6"
 
     def __post_init__(self) -> None:
         _positive(self, "step")
         _one_of(self, "scale", _SCALES)
+        _one_of(self, "view", (PROJECTED, POINTWISE))
+        if self.caution is None and self.view == POINTWISE:
+            object.__setattr__(self, "caution", CAUTION)
+        if self.caution is not None:
+            _positive(self, "caution")
         _one_of(self, "target", ("average", "remaining"))
         if not isinstance(self.potential, Potential):
             _one_of(self, "potential", ("euclidean", "entropy"))
+
+    def __repr__(self) -> str:
+        told = f"potential={self.potential!r}, target={self.target!r}, step={self.step!r}, scale={self.scale!r}"
+        if self.view != PROJECTED or self.caution is not None:
+            # What is not in the paper is told where it is asked for.
+            told += f", view={self.view!r}, caution={self.caution!r}"
+        return f"MirrorDescent({told})"
 
     def settings(self, setting: Setting) -> FloatArray:
         entropy = self.potential == "entropy"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from osilp_pyomo.online.experience.policy import ExperienceReplay
 from osilp_pyomo.online.policies import (
     AccelerateThenRefine,
     FixedPrice,
@@ -15,5 +16,14 @@ from osilp_pyomo.online.resolve import Resolve
 
 POLICIES: dict[str, type[Policy]] = {
     each.__name__: each
-    for each in (GradientDescent, MirrorDescent, AccelerateThenRefine, SimpleGD, Resolve, FixedPrice, Greedy)
+    for each in (
+        GradientDescent,
+        MirrorDescent,
+        AccelerateThenRefine,
+        SimpleGD,
+        ExperienceReplay,
+        Resolve,
+        FixedPrice,
+        Greedy,
+    )
 }

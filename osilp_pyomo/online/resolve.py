@@ -101,10 +101,6 @@ class Resolve(Policy):
         """The mean age of what counts, in arrivals; infinite where all count the same."""
         return np.inf if self.discount is None else float(self.discount)
 
-    def share(self, left: FloatArray) -> FloatArray:
-        """What an arrival may take at most of what is left of a resource, by arrivals left."""
-        return np.minimum(1.0, self.caution / np.sqrt(left))
-
     def times(self, horizon: int) -> FloatArray:
         """How many arrivals have been seen when the price is found anew."""
         return _times(horizon, self.growth)

@@ -7,7 +7,7 @@ controller of the same program and policy, whoever wrote the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import MOST
 from osilp_pyomo.errors import OsilpError, SavedStateError
 from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.online.experience.memory import MEMORY, Memory
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.history import AGES, HISTORY, History
 from osilp_pyomo.online.kernels.linear import LARGEST
@@ -26,6 +27,8 @@ from osilp_pyomo.online.stages.pieces import Pieces
 
 _FRACTIONS = "fractions"
 _FORECAST = "forecast:"
+# What rounding may have made of sums at points and on pieces, in very many arrivals.
+_AT_POINTS = 1e-7
 
 
 def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]]) -> None:
@@ -56,18 +59,19 @@ def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tup
 
 
 def check_arrays(
-    path: Any, arrays: Mapping[str, Any], fresh: Mapping[str, Any], remembers: bool, free_state: bool
+    path: Any, arrays: Mapping[str, Any], fresh: Mapping[str, Any], remembers: tuple[bool, bool], free_state: bool
 ) -> None:
     """Refuse arrays that those of a fresh controller could not have become.
 
-    ``remembers`` says whether the policy has a history; with ``free_state`` it is the user's own, whose arrays may have
-    any shape.
+    ``remembers`` says whether the policy has a history, and whether it has a memory; with ``free_state`` it is the
+    user's own, whose arrays may have any shape.
     """
     expected = {name for name in fresh if not (free_state and name.startswith("state:"))}
     more = {name for name in arrays if name not in expected}
     if missing := sorted(expected - set(arrays)):
         raise _wrong(path, f"'{missing[0]}' is missing")
-    allowed = {_FRACTIONS, *(f"history:{name}" for name in HISTORY)} if remembers else set()
+    allowed = {_FRACTIONS, *(f"history:{name}" for name in HISTORY)} if remembers[0] else set()
+    allowed |= {f"memory:{name}" for name in MEMORY} if remembers[1] else set()
     for name in sorted(more):
         if name not in allowed and not (free_state and name.startswith("state:")):
             raise _wrong(path, f"'{name}' does not belong there")
@@ -128,17 +132,31 @@ def read_forecast(path: Any, arrays: Mapping[str, Any], program: ProgramData) ->
     return Foretold(arrivals, bool(ordered))
 
 
-def read_pieces(path: Any, arrays: Mapping[str, Any], fresh: tuple[Pieces, ...]) -> tuple[Pieces, ...]:
-    """What a file says is left on the pieces of rows, where those belong together."""
+def read_pieces(
+    path: Any,
+    arrays: Mapping[str, Any],
+    fresh: tuple[Pieces, ...],
+    at_points: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
+) -> tuple[Pieces, ...]:
+    """What a file says is left on the pieces of rows, where those belong together.
+
+    ``at_points`` are, for each row, points in their order, the budget there and what is left of it, as the same file
+    has them. Pieces may have less, for limits are lowered between points and pieces taken together, but no more.
+    """
     result = []
-    for number, known in enumerate(fresh):
+    for number, (known, (points, budget, remaining)) in enumerate(zip(fresh, at_points, strict=True)):
         places, total, left = (arrays[f"pieces:{number}:{name}"] for name in ("places", "total", "left"))
         right = all(
             each.ndim == 1 and each.dtype == float and len(each) == len(places) for each in (places, total, left)
         )
         if not right or not len(places) or places[0] != known.places[0] or np.any(np.diff(places) <= 0):
             raise _wrong(path, "the pieces of a row do not belong together")
-        result.append(Pieces(np.array(places), np.array(total), np.array(left)))
+        pieces, limit = Pieces(np.array(places), np.array(total), np.array(left)), Pieces.of_cells(points, budget)
+        rounding = _AT_POINTS * (np.abs(budget).max() + np.abs(remaining).max())
+        more = np.any(total > limit.total[limit.holding(places)] + rounding)
+        if places[-1] > points[-1] or more or np.any(left[pieces.holding(points)] > remaining + rounding):
+            raise _wrong(path, "the pieces of a row have more left than its points")
+        result.append(pieces)
     return tuple(result)
 
 
@@ -153,6 +171,16 @@ def read_history(path: Any, met: int, arrays: Mapping[str, Any], fresh: History,
     if _FRACTIONS in arrays:
         _check_fractions(path, arrays[_FRACTIONS], size, len(evaluator.template.decisions))
     return history
+
+
+def read_memory(path: Any, met: int, arrays: Mapping[str, Any], fresh: Memory) -> Memory:
+    """The memory of a file, where ``met`` arrivals are said to have been met; ``fresh`` becomes it."""
+    why = fresh.take_over({name[7:]: value for name, value in arrays.items() if name.startswith("memory:")})
+    if why is None and fresh.met > met:
+        why = "the memory tells of more arrivals than were met"
+    if why is not None:
+        raise _wrong(path, why)
+    return fresh
 
 
 def _check_history(

@@ -116,7 +116,7 @@ class Study:
                                             mean    low   high
     horizon grid points policy  guard
     40      0    1000   Greedy  pointwise  0.522  0.016  1.027
-                        Resolve pointwise  0.439  0.246  0.633
+                        Resolve pointwise  0.462  0.274  0.651
     >>> study.table(["reward", "relative_regret_exchange"])
         policy      guard         reward regret against R*_T
     0   Greedy  pointwise  4.6292 +- 4.9       52.17 +- 51 %
@@ -344,6 +344,7 @@ def compare(
     null: Any = None,
     forecast: Any = None,
     path: Any = None,
+    by: Any = None,
 ) -> Study:
     """Run policies against the offline optimum on the same arrivals, many times.
 
@@ -359,11 +360,16 @@ def compare(
         Arrivals to choose from; the model's own if not given.
     trials : int
         How often, for each horizon and grid.
-    order : "given", "permutation" or "iid"
-        How the arrivals of a trial are made of the data: as they are, in random order, or drawn with replacement.
+    order : "given", "permutation", "iid", "drift", "season", "regime", "blocks" or "sorted"
+        How the arrivals of a trial are made of the data: as they are, in random order, or drawn with replacement. The
+        others are random orders that change with time, of arrivals ranked from low to high: "drift" goes from the low
+        to the high, "season" up and down three times, "regime" jumps three times and "blocks" twenty times, each with
+        noise; "sorted" is without noise. They are the same arrivals as in any other order.
     sampler : callable, optional
         ``sampler(rng, horizon)`` draws the data of a trial: a DataFrame, or a pair of a DataFrame and curves of
-        Profiles. ``order`` then says what is done with what it drew: with "iid" it is a finite support.
+        Profiles. ``order`` then says what is done with what it drew: with "iid" it is a finite support. Arrivals that
+        change with time in a way of one's own are drawn in their order, ``np.arange(horizon) / horizon`` being their
+        times, with order="given".
     horizons : list of int, optional
         Numbers of arrivals T; the program's own if not given. Fewer than the data has are its first ones ("given"), or
         some of them ("permutation").
@@ -389,6 +395,9 @@ def compare(
     forecast : DataFrame, Chunks or Forecast, optional
         Arrivals that are expected, as in ``program.controller``, for the policies that learn from samples; the others
         run without. One with an order is refused beside ``order="permutation"``.
+    by : column, optional
+        What arrivals are ranked by in an order that changes with time: a column of their numbers; what the largest
+        decision earns if not given.
     path : folder, optional
         Keep every trial as soon as it is finished. A study that was stopped goes on where it was when it is called
         again with the same folder; more ``trials`` may be asked for then.
@@ -426,8 +435,8 @@ def compare(
     """
     plan = make_plan(
         program, policies, data=data, profiles=profiles, trials=trials, order=order, sampler=sampler, horizons=horizons,
-        grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null,
-        forecast=forecast, seed=seed,
+        grids=grids, guards=guards, benchmarks=benchmarks, budget=budget, null=null, forecast=forecast,
+        seed=seed, by=by,
     )  # fmt: skip
     executor = as_executor(executor, "compare")
     folder = None if path is None else _folder(path)

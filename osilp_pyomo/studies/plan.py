@@ -21,6 +21,7 @@ from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.policies import Policy, policy_record
 from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram, read_forecast
 from osilp_pyomo.online.stages.template import Arrivals
+from osilp_pyomo.studies.orders import check_by
 from osilp_pyomo.studies.trial import ORDERS, Entrant, Job, Plan
 
 
@@ -41,6 +42,7 @@ def make_plan(
     null: Any,
     forecast: Any,
     seed: int,
+    by: Any = None,
 ) -> Plan:
     """The plan of a study; all that was asked for is checked before anything runs."""
     if not isinstance(program, OnlineProgram):
@@ -60,6 +62,7 @@ def make_plan(
             "compare: data= or profiles= came with sampler=; arrivals come from one of them, and a sampler brings the "
             "curves of its arrivals itself."
         )
+    check_by(program, order, by)
     if trials > 1 and order == "given" and sampler is None:
         raise OptionError(
             f"compare: {trials} trials of the same arrivals in the same order would all be equal; use "
@@ -70,6 +73,11 @@ def make_plan(
         raise OptionError("compare: the benchmark 'discretized' is for linear stages only.")
     source = None if sampler is not None else program.arrivals(data, profiles)
     sizes = _horizons(program, source, order, horizons)
+    if trials > 1 and order == "sorted" and source is not None and len(source) in sizes:
+        raise OptionError(
+            f"compare: {trials} trials of the same arrivals sorted would all be equal; use order='drift', fewer "
+            "arrivals by horizons=, or a sampler=, or trials=1."
+        )
     placed = _several(grids, "grids", "grids such as Midpoint(500)")
     entrants = _entrants(program, policies, guards)
     foretold = read_forecast(program, forecast, [entrant.policy for entrant in entrants], "compare")
@@ -78,7 +86,7 @@ def make_plan(
             "compare: the forecast has an order, and order='permutation' takes it away from the arrivals; give it as "
             "osilp_pyomo.Forecast(frame), without times, so that it has none."
         )
-    plan = Plan(program, entrants, source, sampler, order, sizes, placed, chosen, budget, null, int(seed), foretold)
+    plan = Plan(program, entrants, source, sampler, order, sizes, placed, chosen, budget, null, int(seed), foretold, by)
     for grid in range(len(placed)):
         # What a policy or a grid refuses, it refuses now and not in the middle.
         fitted = plan.program_for(sizes[0], grid)
@@ -220,7 +228,7 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
         "description": program.describe(),
         "policies": [[name, text, ", ".join(guards)] for (name, text), guards in under.items()],
         "guards": list(dict.fromkeys(entrant.guard for entrant in plan.entrants)),
-        "order": plan.order,
+        "order": plan.order if plan.by is None else f"{plan.order} by {plan.by}",
         "sampler": None if sampler is None else sampler.__qualname__,
         "data": None if first is None else _digest(first),
         "arrivals": None if plan.source is None else len(plan.source),

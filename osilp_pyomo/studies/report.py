@@ -82,13 +82,21 @@ def _parts(study: Any, pictures: bool, progress: bool) -> Iterator[str]:
     yield paragraph(f"Seed {settings['seed']}. {versions}. Program {settings['program'][:16]}.")
 
 
+_IN_ORDER = {
+    "given": "in their order", "permutation": "in random order", "iid": "drawn with replacement",
+    "drift": "drifting from low to high", "season": "going up and down", "regime": "in regimes that change",
+    "blocks": "in blocks of like ones", "sorted": "from low to high",
+}  # fmt: skip
+
+
 def drawn_text(settings: Mapping[str, Any]) -> str:
     """Where the arrivals of a trial come from, in words."""
-    how = {"given": "in their order", "permutation": "in random order", "iid": "drawn with replacement"}
+    order, _, by = settings["order"].partition(" by ")
+    how = f"{_IN_ORDER[order]}, ranked by {by}" if by else _IN_ORDER[order]
     if settings["sampler"] is None:
-        return f"{settings['arrivals']:,} arrivals {how[settings['order']]}"
+        return f"{settings['arrivals']:,} arrivals {how}"
     drawn = f"drawn by {settings['sampler']}"
-    return drawn if settings["order"] == "given" else f"{drawn}, {how[settings['order']]}"
+    return drawn if order == "given" else f"{drawn}, {how}"
 
 
 def _what_was_run(study: Any) -> str:

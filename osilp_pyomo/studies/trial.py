@@ -28,8 +28,9 @@ from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.runs import Run, violations_between
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
+from osilp_pyomo.studies.orders import CHANGING, ranked, ranked_by
 
-ORDERS = ("given", "permutation", "iid")
+ORDERS = ("given", "permutation", "iid", *CHANGING)
 #: The frames that a study is made of.
 FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations")
 
@@ -68,7 +69,8 @@ class Plan:
     """All that the trials of a study need.
 
     ``source`` holds the arrivals to choose from, or ``sampler`` draws them; ``order`` says how the arrivals of a trial
-    are made of those. ``grids`` are as in ``compile_online``; None stands for the program's own.
+    are made of those, and ``by`` what they are ranked by where it changes with time. ``grids`` are as in
+    ``compile_online``; None stands for the program's own.
     """
 
     program: OnlineProgram
@@ -83,6 +85,7 @@ class Plan:
     null: Any
     seed: int
     foretold: Foretold | None = None
+    by: Any = None
 
     def forecast_of(self, entrant: Entrant) -> Foretold | None:
         """The forecast, for policies that learn from samples; others have no use for it."""
@@ -118,6 +121,9 @@ class Plan:
             )
         if self.order == "permutation":
             return source.take(random.permutation(len(source))[: job.horizon])
+        if self.order in CHANGING:
+            some = source.take(random.permutation(len(source))[: job.horizon])
+            return some.take(ranked(ranked_by(self.program, self.by, some), self.order, random))
         return source.take(np.arange(job.horizon))
 
     def _sampled(self, random: np.random.Generator, horizon: int) -> Arrivals:

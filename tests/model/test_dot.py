@@ -841,3 +841,14 @@ def test_bounds_and_derivatives_by_pyomo():
     for v in (*m.x.values(), m.y):
         v.set_value(0.5)
     assert differentiate(m.row.body, wrt=m.x["b"], mode=differentiate.Modes.reverse_numeric) == 2.5
+
+
+def test_a_slice_of_a_product_is_read_as_pyomo_walks_it():
+    m = pyo.ConcreteModel()
+    m.S = pyo.Set(initialize=[3, 1, 2])
+    m.x = pyo.Var(range(2), ["b", "a"], m.S)
+    m.pairs = pyo.Set(initialize=[(1, 1), (1, 2), (3, 1)])
+    m.y, m.z = pyo.Var(m.pairs), pyo.Var(m.S)
+    for each in (m.x[1, :, 2], m.x[0, "a", :], m.x[:, "b", 1], m.x[1, :, :], m.y[1, :], m.y[:, 1], m.z[:]):
+        walked = [variable.name for variable in each]
+        assert [variable.name for variable in block_of(osilp.dot([1.0] * len(walked), each)).variables] == walked

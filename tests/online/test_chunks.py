@@ -627,6 +627,7 @@ def test_moments_of_chunks_are_those_of_all(columns):
     assert joined.count == 60
     np.testing.assert_allclose(joined.scales, whole.scales)
     np.testing.assert_allclose(joined.mixed(), whole.mixed(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(joined.thirds, whole.thirds, rtol=1e-9, atol=1e-9)
     other = data.copy()
     top = other[:, small].max()
     other[:, small] = top * (other[:, small] / top) ** 4

@@ -29,6 +29,9 @@ POLICIES = {
     "two stages": osilp.AccelerateThenRefine(per_level=4),
     "simple": osilp.SimpleGD(),
     "greedy": osilp.Greedy(),
+    "points": osilp.MirrorDescent("entropy", "remaining", view="pointwise"),
+    "experience": osilp.ExperienceReplay(),
+    "few memories": osilp.ExperienceReplay(replays=3, memory=10),
     "resolve": osilp.Resolve(),
     "resolve exact": osilp.Resolve(exact=True),
 }
@@ -545,6 +548,20 @@ def test_a_regret_needs_the_optimum_of_the_same_problem():
             run.regret(packing_program(change).solve_offline())
     # Another grid is another way to see the same problem.
     assert run.regret(program.regridded(osilp.Midpoint(77)).solve_offline()).value > 0
+
+
+@pytest.mark.parametrize("columns", [["value"], ["place"], ["value", "place"]])
+def test_a_regret_knows_data_that_are_turned_round(columns):
+    """Turned about their means columns keep their sums, their squares, and all products where all are turned."""
+    program = packing_program()
+    rng = np.random.default_rng(2)
+    half = rng.choice([0.1, 0.2, 0.6], size=(20, 2))
+    half = half - half.mean(axis=0)
+    data = 0.5 + np.concatenate([half, [[0.5, 0.5], [-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5]]])
+    data = pd.DataFrame(data, columns=["value", "place"])
+    turned = data.assign(**{column: 1.0 - data[column] for column in columns})
+    one, other = (identity_of(program.evaluator, program.arrivals(each)) for each in (data, turned))
+    assert one.difference(other) == "one of as many arrivals as the run met, but with other data"
 
 
 @pytest.mark.parametrize("size", [1e-170, 1.0, 1e160])

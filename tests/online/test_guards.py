@@ -1,5 +1,7 @@
 """Guards: what fits, whatever came before, in every loop."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -33,6 +35,24 @@ def packing(limit, horizon, grid=10, domain=pyo.Reals, use=lambda a, u: a * (1 -
     m.gain = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
     m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(use(m.a[t], u) * m.x[t] for t in m.T) <= limit(u))
     return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=osilp.Midpoint(grid))
+
+
+@pytest.mark.parametrize("domain", [pyo.Reals, pyo.Integers])
+@pytest.mark.parametrize("low", [-1, -0.0])
+def test_zero_has_no_sign(domain, low):
+    """What is cut down to nothing, or is at a bound of zero, prints as 0."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.a = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, bounds=(low, 1), domain=domain)
+    m.cost = pyo.Objective(expr=sum(m.x[t] for t in m.T))
+    m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(-m.a[t] * (1 + u) * m.x[t] for t in m.T) <= 0)
+    program = osilp.compile_online(m, stages=m.T, horizon=9, grid=5, basis=3)
+    controller, data = program.controller(osilp.MirrorDescent(), "projected"), pd.DataFrame({"a": [1.0, 2.0]})
+    found = [controller.step(a=1.0).x, controller.decide(a=1.0).x, *controller.steps(data)["x"]]
+    found += program.replay(osilp.Greedy(), data, "projected").decisions.tolist()
+    assert [math.copysign(1.0, x) for x in found] == [1.0] * 6
 
 
 def bumps(column, limit, horizon=200):
@@ -411,8 +431,21 @@ def test_what_is_given_back_is_what_was_taken(tmp_path):
     )
 
 
-def test_a_formula_that_overflows_between_points_is_refused():
+def test_an_exponential_that_overflows_between_points_is_bounded():
     program = packing(lambda u: 5 + 0 * u, 100, grid=100, use=lambda place, u: 1 / (1 + pyo.exp((place - u) / 0.001)))
+    controller, places = program.controller(osilp.Greedy(), "pointwise"), np.linspace(0.7001, 0.7299, 60)
+    taken = controller.steps(pd.DataFrame({"a": places}))["x"].to_numpy()
+    assert controller.gaps == {}
+    at = np.linspace(0.6, 0.8, 20_001)
+    with np.errstate(over="ignore"):
+        used = taken @ (1 / (1 + np.exp((places[:, None] - at) / 0.001)))
+    assert 3 < used.max() <= 5 + 1e-9
+
+
+def test_a_formula_that_overflows_between_points_is_refused():
+    program = packing(
+        lambda u: 5 + 0 * u, 100, grid=100, use=lambda place, u: 1 / (1 + pyo.exp((place - u) / 0.001) ** 2)
+    )
     controller = program.controller(osilp.Greedy(), "pointwise")
     with pytest.raises(DataError, match="cannot be bounded between the points of the guard, for a part of its formula"):
         controller.step(a=0.9)

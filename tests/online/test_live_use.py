@@ -103,7 +103,7 @@ def test_together_is_refused_where_nothing_is_learned(program):
 # -- late updates ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [osilp.Resolve(), osilp.MirrorDescent()])
+@pytest.mark.parametrize("policy", [osilp.Resolve(), osilp.MirrorDescent(), osilp.ExperienceReplay()])
 def test_updates_in_any_order(program, policy, tmp_path):
     data = some(3, 6)
     controller = program.controller(policy)
@@ -166,7 +166,7 @@ def test_no_log_unless_asked(program):
             program.controller(osilp.Greedy(), log=wrong)
 
 
-@pytest.mark.parametrize("policy", [osilp.Resolve(exact=True), osilp.MirrorDescent()])
+@pytest.mark.parametrize("policy", [osilp.Resolve(exact=True), osilp.MirrorDescent(), osilp.ExperienceReplay()])
 def test_a_fork_goes_its_own_way(program, policy):
     data = some(5)
     controller = program.controller(policy, log=5)

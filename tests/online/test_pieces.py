@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.online import loop
-from osilp_pyomo.online.stages.pieces import Pieces
+from osilp_pyomo._files import read_state, write_state
+from osilp_pyomo.errors import SavedStateError
+from osilp_pyomo.online.stages import portions
+from osilp_pyomo.online.stages.pieces import Looked, Pieces
 from osilp_pyomo.online.stages.steps import Steps, find_steps
 
 
@@ -117,6 +119,34 @@ def test_single_steps_batches_and_saved_controllers_agree(tmp_path):
     assert taken == whole.decisions.tolist()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: {"pieces:0:left": arrays["pieces:0:left"] + 1.0},
+        lambda arrays: {"pieces:0:total": arrays["pieces:0:total"] + 1.0},
+        lambda arrays: {
+            "pieces:0:places": arrays["pieces:0:places"] + np.linspace(0, 1, len(arrays["pieces:0:places"]))
+        },
+        lambda arrays: {"pieces:0:left": np.full(len(arrays["pieces:0:left"]), 3.0)},
+    ],
+    ids=["left", "total", "places", "nothing taken"],
+)
+def test_saved_pieces_that_have_more_than_the_budget_are_refused(change, tmp_path):
+    program = bookings(60, 3)
+    controller = program.controller(osilp.Greedy())
+    controller.steps(stays(40, 0.3, np.random.default_rng(1)))
+    controller.add_budget("places", lambda u: 1 + u)
+    controller.release(value=1.0, first=0.1, last=0.5)
+    controller.save(tmp_path / "state.npz")
+    header, arrays = read_state(tmp_path / "state.npz")
+    write_state(tmp_path / "state.npz", header, arrays)
+    again = osilp.load_controller(tmp_path / "state.npz", program)
+    assert again.remaining.tolist() == controller.remaining.tolist()
+    write_state(tmp_path / "state.npz", header, arrays | change(arrays))
+    with pytest.raises(SavedStateError, match="the pieces of a row have more left than its points"):
+        osilp.load_controller(tmp_path / "state.npz", program)
+
+
 def test_cancellations_and_budgets_are_counted_on_pieces():
     program = bookings(20, 1)
     controller = program.controller(osilp.Greedy())
@@ -218,8 +248,49 @@ def test_a_held_price_and_portions(monkeypatch):
     """Decisions at one price, in portions of any size: the same as all at once."""
     program, data = bookings(300, 4), stays(300, 0.05, np.random.default_rng(9))
     whole = program.controller(osilp.MirrorDescent()).steps(data, hold_price=True)["x"].tolist()
-    monkeypatch.setattr(loop, "_TOGETHER", 7)
+    monkeypatch.setattr(portions, "_TOGETHER", 7)
     assert program.controller(osilp.MirrorDescent()).steps(data, hold_price=True)["x"].tolist() == whole
+
+
+@pytest.mark.parametrize("policy", [osilp.Greedy(), osilp.MirrorDescent(), osilp.Resolve()])
+def test_stays_in_two_rooms(policy):
+    """An arrival that one row refuses is not paid for in the other."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T = pyo.RangeSet(3)
+    m.value = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.first = pyo.Param(m.T, mutable=True, initialize=0.2)
+    m.last = pyo.Param(m.T, mutable=True, initialize=0.4)
+    m.size = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u)
+    def beds(m, u):
+        here = {t: pyo.Expr_if(u >= m.first[t], m.size[t], 0) * pyo.Expr_if(u < m.last[t], 1, 0) for t in m.T}
+        return sum(here[t] * m.x[t] for t in m.T) <= 5
+
+    @m.SemiInfiniteConstraint(m.u)
+    def cleaned(m, u):
+        after = {t: pyo.Expr_if(u >= m.last[t], 1, 0) * pyo.Expr_if(u < m.last[t] + 0.02, 1, 0) for t in m.T}
+        return sum(after[t] * m.x[t] for t in m.T) <= 1
+
+    rng = np.random.default_rng(12)
+    data = stays(600, 0.05, rng).assign(size=rng.integers(1, 4, 600).astype(float))
+    program = osilp.compile_online(m, stages=m.T, horizon=600, grid=30, basis=5)
+    run = program.replay(policy, data)
+    at = moments(pd.concat([data, data.assign(last=data["last"] + 0.02)]))
+    first, last = data["first"].to_numpy(), data["last"].to_numpy()
+    columns = (
+        np.where((first <= at[:, None]) & (at[:, None] < last), data["size"].to_numpy(), 0.0),
+        ((last <= at[:, None]) & (at[:, None] < last + 0.02)).astype(float),
+    )
+    left = [np.full(len(at), 5.0), np.full(len(at), 1.0)]
+    for wanted, taken, *used in zip(run.wanted, run.decisions, *(each.T for each in columns), strict=True):
+        fits = all(np.all(use <= rest + 1e-9) for use, rest in zip(used, left, strict=True))
+        assert taken == (wanted if fits else 0.0)
+        left = [rest - taken * use for use, rest in zip(used, left, strict=True)]
+    assert run.decisions.sum() > 30
 
 
 # -- the parts ---------------------------------------------------------------------------------------
@@ -284,6 +355,27 @@ def test_what_rounding_leaves_open_is_on_the_safe_side():
     assert np.array_equal(steps.at(points[points > 1e-12]), values[:, points > 1e-12])
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_conditions_that_overflow_far_out(sign):
+    """``exp(u - a) >= 1`` on an index along which the exponential is too large for a number."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1e5))
+    m.T = pyo.RangeSet(3)
+    m.a = pyo.Param(m.T, mutable=True, initialize=1.0)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.reward = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
+    m.row = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.Expr_if(pyo.exp(sign * (u - m.a[t])) >= 1, 1, 0) * m.x[t] for t in m.T) <= 1
+    )
+    program = osilp.compile_online(m, stages=m.T, horizon=9)
+    data = pd.DataFrame({"a": [7.0, 2000.0, 90_000.0]})
+    (term,), arrivals = program.template.families[0].terms, program.arrivals(data)
+    steps = find_steps(term, arrivals, 0.0, 1e5)
+    assert np.all(np.abs(steps.places[:, 0] - data["a"]) <= 1e-9 * data["a"])
+    assert steps.values.tolist() == [[0.0, 1.0] if sign > 0 else [1.0, 0.0]] * 3
+    assert program.replay(osilp.Greedy(), data).decisions.tolist() == [1.0, 0.0, 0.0]
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_pieces_are_what_adding_up_says(data):
@@ -305,6 +397,41 @@ def test_pieces_are_what_adding_up_says(data):
     assert np.all((np.diff(pieces.left) != 0) | (np.diff(pieces.total) != 0))
     raised = pieces.raised(grid, grid)
     assert np.all(raised.left[np.searchsorted(raised.places, at, side="right") - 1] <= truth + at + 1e-12)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_what_is_looked_at_decides(data):
+    """Who is refused fits nowhere near; whoever is not is looked at, and paid for, wherever something is used."""
+    numbers = st.integers(-3, 23).map(lambda k: k / 20)
+    left = data.draw(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=20, max_size=20))
+    pieces = Pieces(np.arange(20) / 20, np.full(20, 2.0), np.array(left)).merged()
+    ends = np.array([sorted(data.draw(st.sets(numbers, min_size=3, max_size=3))) for _ in range(4)])
+    values = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=16, max_size=16))
+    uses = Steps(ends, np.reshape(values, (4, 4)))
+    known = np.array(data.draw(st.lists(st.booleans(), min_size=4, max_size=4)))
+    looked, refused = Looked.where_it_matters(pieces, uses, 2.0, known)
+    every = np.unique(np.clip(np.concatenate([np.arange(20) / 20, ends.ravel()]), 0, 1))
+    rest, used = pieces.left[pieces.holding(every)], uses.at(every)
+    assert refused.tolist() == (known | np.any((used > 0) & (used > rest + 1e-9), axis=1)).tolist()
+    assert looked.left.tolist() == pieces.left[pieces.holding(looked.points)].tolist()
+    # Those that this row refuses are refused at the points that are looked at.
+    here = uses.at(looked.points)
+    assert np.all(np.any((here > 0) & (here > looked.left + 1e-9), axis=1)[refused & ~known])
+    # What is paid at the points is paid everywhere.
+    paid = ~refused @ here
+    after = looked.after(looked.left - paid)
+    assert after.left[after.holding(every)].tolist() == (rest - ~refused @ used).tolist()
+    assert looked.after(looked.left) is pieces
+
+
+def test_where_all_is_given_out_hardly_anything_is_looked_at():
+    full = Pieces(np.arange(1000) / 1000, np.full(1000, 3.0), np.arange(1000) % 2 * 0.5)
+    uses = Steps(np.array([[0.1, 0.9]]), np.array([[0.0, 1.0, 0.0]]))
+    looked, refused = Looked.where_it_matters(full, uses, 3.0, np.zeros(1, dtype=bool))
+    assert refused.all()
+    assert len(looked.points) == 1
+    assert looked.cut is full
 
 
 def test_very_many_pieces_are_taken_together_on_the_safe_side(monkeypatch):

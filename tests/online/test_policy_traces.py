@@ -282,6 +282,12 @@ class EntropyReference(Reference):
         self.dual = self.dual * np.exp(-gamma * (self.target_at(t, left) - used))
 
 
+class PointsEntropyReference(EntropyReference):
+    """The same with a dual for every grid point."""
+
+    view = "points"
+
+
 class MirrorReference(Reference):
     """Algorithm 2 with a separable potential: psi'(w') = psi'(w) - gamma (D - C x), then w' >= 0.
 
@@ -493,6 +499,10 @@ PAIRS = {
     "entropy remaining paper": (
         osilp.MirrorDescent(potential="entropy", target="remaining", scale="paper", step=2.0),
         lambda game: EntropyReference(game, target="remaining", scale="paper", step=2.0),
+    ),
+    "entropy on points": (
+        osilp.MirrorDescent("entropy", "remaining", view="pointwise", caution=1e6),
+        lambda game: PointsEntropyReference(game, target="remaining"),
     ),
     "own cube free": (osilp.MirrorDescent(potential=CUBE), lambda game: MirrorReference(game, CUBE)),
     "own cube paper": (

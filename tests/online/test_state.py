@@ -25,6 +25,7 @@ POLICIES = {
     "gradient": osilp.GradientDescent(),
     "entropy": osilp.MirrorDescent("entropy"),
     "two stages": osilp.AccelerateThenRefine(),
+    "experience": osilp.ExperienceReplay(replays=8, memory=150),
     "resolve": osilp.Resolve(),
     "resolve exact": osilp.Resolve(exact=True),
 }
@@ -45,6 +46,8 @@ def told(controller):
     arrays |= {f"state {name}": value for name, value in live.state.items()}
     if live.history is not None:
         arrays |= {f"history {name}": value for name, value in live.history.to_arrays().items()}
+    if live.memory is not None:
+        arrays |= {f"memory {name}": value for name, value in live.memory.to_arrays().items()}
     if live.fractions is not None:
         arrays["fractions"] = live.fractions
     return {name: np.array(value) for name, value in arrays.items()} | {

@@ -18,7 +18,7 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "Forecast", "Price", "Regret", "Run",
+    "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "Regret", "Run",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -26,13 +26,14 @@ MODULES = {
         "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
         "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
-        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "PriceError", "SamplingWarning",
+        "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
+        "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
@@ -44,7 +45,7 @@ MODULES = {
 CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp.Study, AtomicPrice, DensityPrice]
 # For other parts of the package, not for users.
 INNER = {
-    "Result": {"load_into", "solved_for", "written"},
+    "Result": {"load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }

@@ -22,10 +22,14 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf, all_leaves, rebuild, take_
 
 @dataclass(frozen=True, eq=False)
 class TermBlock:
-    """Terms ``coefficient * variable`` whose coefficients are the entries of one tree."""
+    """Terms ``coefficient * variable`` whose coefficients are the entries of one tree.
+
+    ``label`` is what they are printed as, where that says more than the tree: a function at a point.
+    """
 
     tree: Any
     variables: tuple[Any, ...]
+    label: str = ""
 
     def coefficient(self, place: int) -> Any:
         """The coefficient of one variable, as an expression or a number."""
@@ -43,6 +47,8 @@ class TermBlock:
 
     def text(self) -> str:
         """The terms in short."""
+        if self.label:
+            return self.label
         owners = {id(each.parent_component()): each.parent_component().name for each in self.variables}
         whole = len(owners) == 1 and self.variables[0].parent_component().is_indexed()
         shown = next(iter(owners.values())) if whole else f"[{self.variables[0].name}, ...]"
@@ -95,16 +101,16 @@ class DotTerms:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DotTerms:
         variables = tuple(deepcopy(variable, memo) for variable in self.block.variables)
-        copied = DotTerms(TermBlock(deepcopy(self.block.tree, memo), variables))
+        copied = DotTerms(TermBlock(deepcopy(self.block.tree, memo), variables, self.block.label))
         copied.appended = deepcopy(self.appended, memo)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.block.tree, self.block.variables, self.appended)
+        return _restored, (self.block.tree, self.block.variables, self.appended, self.block.label)
 
 
-def _restored(tree: Any, variables: tuple[Any, ...], appended: list[Any]) -> DotTerms:
-    terms = DotTerms(TermBlock(tree, variables))
+def _restored(tree: Any, variables: tuple[Any, ...], appended: list[Any], label: str = "") -> DotTerms:
+    terms = DotTerms(TermBlock(tree, variables, label))
     terms.appended = appended
     return terms
 
@@ -130,7 +136,7 @@ def rebuild_relation(node: Any, replace: Any) -> Any:
     """An expression with its leaves replaced, light nodes kept light."""
     block = block_of(node)
     if block is not None:
-        return light_node(TermBlock(rebuild(block.tree, replace), tuple(map(replace, block.variables))))
+        return light_node(TermBlock(rebuild(block.tree, replace), tuple(map(replace, block.variables)), block.label))
     if node.__class__ in native_types:
         return node
     if not node.is_expression_type():

@@ -150,7 +150,7 @@ def _variables(given: Any) -> tuple[tuple[Any, ...], Labels | None, str]:
     name = f"'{given.name}'" if isinstance(given, IndexedComponent) else "the list"
     labels: Labels | None = None
     if isinstance(given, IndexedComponent_slice):
-        items = list(given.wildcard_items())
+        items = _slice_items(given)
         labels, members = [label for label, _ in items], [member for _, member in items]
         name = f"'{given}'"
     elif isinstance(given, IndexedComponent):
@@ -174,6 +174,22 @@ def _variables(given: Any) -> tuple[tuple[Any, ...], Labels | None, str]:
     if labels is None and len(owners) == 1 and next(iter(owners.values())).is_indexed():
         labels = [each.index() for each in members]
     return tuple(members), labels, name
+
+
+def _slice_items(given: IndexedComponent_slice) -> list[tuple[Any, Any]]:
+    """Labels and members of a slice; where one index of a product of sets is open, without a walk through them all."""
+    first, *more = given._call_stack
+    if not more and isinstance(first[1], tuple) and len(first[1]) == 4:
+        component, fixed, sliced, ellipsis = first[1]
+        factors = list(component.index_set().subsets(expand_all_set_operators=False))
+        plain = ellipsis is None and len(sliced) == 1 and len(fixed) + 1 == len(factors) > 1
+        if plain and all(factor.dimen == 1 and factor.isfinite() for factor in factors):
+            ((place, _),) = sliced.items()
+            head = tuple(fixed[k] for k in range(place))
+            tail = tuple(fixed[k] for k in range(place + 1, len(factors)))
+            keys = ((label, (*head, label, *tail)) for label in factors[place])
+            return [(label, component[key]) for label, key in keys if key in component]
+    return list(given.wildcard_items())
 
 
 def array(values: Any) -> Any:

@@ -30,7 +30,12 @@ TRACED_PLAINLY: ContextVar[bool] = ContextVar("traced_plainly", default=False)
 
 
 class IndexPlaceholder(ScalarParam):
-    """Stands for the continuous index while a rule is traced; it never has a value."""
+    """Stands for the continuous index while a rule is traced; it never has a value.
+
+    ``index_of`` is the continuous set of which it is a coordinate.
+    """
+
+    index_of: Any = None
 
     def getname(self, *_: Any, **__: Any) -> str:
         """Its name as the user reads it; Pyomo would put quotes around an entry such as xi[0]."""

@@ -17,6 +17,7 @@ again from them. That shares nothing with exchange but the rows, which makes eac
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,10 +25,12 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError
+from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import ScenarioBody
 from osilp_pyomo.lp.conic import ConeProgram, middle_of, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.duality.builder import ConeBuilder
+from osilp_pyomo.offline.duality.choices import ChoiceFamily
 from osilp_pyomo.offline.duality.frame import Frame
 from osilp_pyomo.offline.duality.quadratic import CurvedSide, curved_sides
 from osilp_pyomo.offline.duality.sides import Atoms, BoxSides, Duals, DualSide, ScenarioSide, Side
@@ -94,10 +97,22 @@ class Counterpart:
         return tuple(result)
 
 
-def counterpart(problem: SemiInfiniteLP) -> Counterpart:
-    """Write the counterpart of a problem whose families are affine or quadratic rows over convex sets or scenarios."""
+def choice_families(problem: SemiInfiniteLP) -> dict[int, ChoiceFamily]:
+    """The families with sums of maxima that duality takes, by their number."""
+    made = {number: ChoiceFamily.of(family) for number, family in enumerate(problem.families)}
+    return {number: chosen for number, chosen in made.items() if chosen is not None}
+
+
+def counterpart(problem: SemiInfiniteLP, chosen: Mapping[int, ChoiceFamily] | None = None) -> Counterpart:
+    """Write the counterpart of a problem whose families are affine or quadratic rows over convex sets or scenarios.
+
+    Of families with sums of maxima the choices that are written now.
+    """
     forms = {}
-    for family in problem.families:
+    chosen = choice_families(problem) if chosen is None else chosen
+    for number, family in enumerate(problem.families):
+        if number in chosen:
+            continue
         if not isinstance(family.rows, AffineRows):
             forms[id(family)] = curved_sides(family, problem.core)
         reason = _objection(family, forms.get(id(family)))
@@ -106,22 +121,34 @@ def counterpart(problem: SemiInfiniteLP) -> Counterpart:
     builder = ConeBuilder(problem.core)
     frames: dict[int, Frame] = {}
     sides = []
-    for family in problem.families:
+    for number, family in enumerate(problem.families):
         curved = forms.get(id(family))
-        if curved is None:
+        if number in chosen:
+            sides.append(chosen[number].add_to(builder, problem.core))
+        elif curved is None:
             sides.append(_sides(builder, family, frames))
         else:
-            sides.append(tuple(each.add_to(builder, family) for each in curved))
+            sides.append(tuple(each.add_to(builder) for each in curved))
     return Counterpart(builder.program(), tuple(sides), len(problem.core.row_lower))
 
 
 def objection(family: Family, core: FiniteLP) -> str | None:
     """Why a family has no counterpart; None where it has one."""
+    if isinstance(family.domain.body, ChoiceBody):
+        return None if ChoiceFamily.of(family) is not None else _NO_SUM
     return _objection(family, None if isinstance(family.rows, AffineRows) else curved_sides(family, core))
+
+
+_NO_SUM = (
+    "its sums of maxima are neither affine nor quadratic in the random vector, as duality needs them; write the "
+    "largest of all their sums as a list of pieces"
+)
 
 
 def _objection(family: Family, curved: tuple[CurvedSide, ...] | None) -> str | None:
     body = family.domain.body
+    if isinstance(body, ChoiceBody):
+        return _NO_SUM
     if isinstance(family.rows, AffineRows):
         assert body is not None
         if body.convex or isinstance(body, ScenarioBody):

@@ -13,8 +13,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from osilp_pyomo.offline.duality.builder import ConeBuilder, ConePlace
 from osilp_pyomo.offline.duality.frame import Frame
 from osilp_pyomo.offline.duality.sides import Atoms, Curve, Duals, DualSide, Side
 from osilp_pyomo.offline.problem import Family
-from osilp_pyomo.offline.rows import AffineRows, TermGroup, TracedRows
+from osilp_pyomo.offline.rows import AffineRows, Rows, TermGroup, TracedRows
 
 # A negative eigenvalue of this share of the largest is rounding.
 _ROUNDING = 1e-12
@@ -91,12 +92,17 @@ class QuadraticRow:
 
 def is_quadratic(family: Family) -> bool:
     """Whether all coefficients and limits of a family are polynomials of degree 2 at most, on a plain or convex set."""
-    rows, domain = family.rows, family.domain
-    if not isinstance(rows, TracedRows) or (domain.body is None and domain.inside is not None):
+    domain = family.domain
+    if domain.body is None and domain.inside is not None:
         return False
     if domain.body is not None and not domain.body.convex:
         return False
-    return all(
+    return has_quadratic_terms(family.rows)
+
+
+def has_quadratic_terms(rows: Rows) -> bool:
+    """Whether all coefficients and limits are polynomials of degree 2 at most."""
+    return isinstance(rows, TracedRows) and all(
         group.formula is not None
         and not group.switches
         and all(isinstance(slot, np.ndarray) for slot in group.slots)
@@ -150,9 +156,12 @@ def _read(groups: Sequence[TermGroup], around: FloatArray, columns: IntArray) ->
 
 
 def convex_curves(
-    part: Quadratics, own: Quadratics, columns: IntArray, lower: FloatArray, upper: FloatArray
+    part: Quadratics, own: Quadratics, columns: IntArray, lower: FloatArray, upper: FloatArray, middle: FloatArray
 ) -> tuple[Curve, ...] | None:
-    """The curved terms of what is left to a limit, where each is convex whatever x within its bounds; else None."""
+    """The curved terms of what is left to a limit, where each is convex whatever x within its bounds; else None.
+
+    They are curved around a ``middle``.
+    """
     curves = []
     for hessian, column in [*zip(part.hessian, columns.tolist(), strict=True), (own.hessian[0], None)]:
         if not hessian.any():
@@ -168,7 +177,7 @@ def convex_curves(
             return None
         kept = np.abs(values) > _ROUNDING * size
         factor = np.sqrt(np.abs(values[kept]))[:, None] * vectors[:, kept].T
-        curves.append(Curve(factor, sign, column))
+        curves.append(Curve(factor, sign, column, factor @ middle))
     return tuple(curves)
 
 
@@ -215,11 +224,15 @@ def usual_place(row: QuadraticRow, around: FloatArray) -> tuple[FloatArray, Floa
     curved = row.body.hessian
     total = np.abs(np.einsum("nii->ni", curved)).max(axis=0, initial=0.0)
     unit = np.where(total > 0, 1.0 / np.sqrt(np.where(total > 0, total, 1.0) / 2), 1.0)
-    positive = [k for k, each in enumerate(curved) if each.any() and np.linalg.eigvalsh(each)[0] >= 0]
-    if not positive:
+    ends = np.linalg.eigvalsh(curved)[:, [0, -1]]
+    rounding = _ROUNDING * np.abs(ends).max(axis=1)
+    # A row may stand with its variables on either side: what is curved one way only counts, whichever way that is.
+    signs = (ends[:, 0] >= -rounding) * 1.0 - (ends[:, 1] <= rounding)
+    hessian = np.einsum("n,nij->ij", signs, curved)
+    if not hessian.any():
         return around, unit
-    hessian = curved[positive].sum(axis=0)
-    middle = around - np.linalg.pinv(hessian) @ row.body.linear[positive].sum(axis=0)
+    linear = np.where(np.abs(curved).max(axis=(1, 2)) > 0, signs, 0.0) @ row.body.linear
+    middle = around - np.linalg.pinv(hessian, hermitian=True) @ linear
     return middle, unit
 
 
@@ -227,7 +240,6 @@ def usual_place(row: QuadraticRow, around: FloatArray) -> tuple[FloatArray, Floa
 class MatrixSide(Side):
     """One limit of a row as a semidefinite cone."""
 
-    family: Family
     sign: float
     chart: Chart
     columns: IntArray
@@ -237,7 +249,7 @@ class MatrixSide(Side):
     place: ConePlace
 
     @classmethod
-    def added(cls, builder: ConeBuilder, family: Family, sign: float, chart: Chart, row: QuadraticRow) -> MatrixSide:
+    def added(cls, builder: ConeBuilder, sign: float, chart: Chart, row: QuadraticRow) -> MatrixSide:
         """The cone, and the multiple of the set's inequality, added to a program."""
         part, own = (each.changed(chart.matrix).matrices() for each in row.slack(sign))
         multiplier = builder.add_columns(0 if chart.inequality is None else 1, 0.0)
@@ -250,7 +262,7 @@ class MatrixSide(Side):
         place = builder.add_cones(
             SEMIDEFINITE, len(rows), own[0][rows, columns] * factors, (entries, row.columns), *extra
         )
-        return cls(family, sign, chart, row.columns, part, own[0], multiplier, place)
+        return cls(sign, chart, row.columns, part, own[0], multiplier, place)
 
     def atoms(self, duals: Duals) -> Atoms:
         block, places = self.place
@@ -277,9 +289,9 @@ class MatrixSide(Side):
 
     def _size(self, found: FloatArray) -> float:
         """Size of the row in the middle of its chart."""
-        at = self.chart.offset[None]
-        lower, upper = self.family.limits(at)
-        return float(violation_scale(*self.family.activity_and_size(at, found), lower, upper)[0])
+        terms = self.parts[:, 0, 0] * found[self.columns]
+        activity, size = np.array([-terms.sum()]), np.array([np.abs(terms).sum()])
+        return float(violation_scale(activity, size, np.array([-np.inf]), self.own[:1, 0])[0])
 
 
 def rank_one_parts(moments: FloatArray, inequality: FloatArray | None) -> FloatArray:
@@ -328,46 +340,66 @@ class CurvedSide:
     chart: Chart | None = None
     frame: Frame | None = None
     curves: tuple[Curve, ...] = ()
+    middle: FloatArray | None = None
 
-    def add_to(self, builder: ConeBuilder, family: Family) -> Side:
+    def add_to(self, builder: ConeBuilder) -> Side:
         """Its multipliers, rows and cones, added to a program."""
         if self.chart is not None:
-            return MatrixSide.added(builder, family, self.sign, self.chart, self.row)
+            return MatrixSide.added(builder, self.sign, self.chart, self.row)
         assert self.frame is not None
-        source = self.row.tangent(self.frame.offset)
+        assert self.middle is not None
+        source = self.row.tangent(self.frame.offset + self.frame.matrix @ self.middle)
         return DualSide.added(builder, source, self.sign, self.frame, self.curves)
 
 
 def curved_sides(family: Family, core: FiniteLP) -> tuple[CurvedSide, ...] | None:
     """The limits of a quadratic family as duality takes them exactly; None where it does not."""
-    if not is_quadratic(family) or family.domain.dimension > _MOST_DIMENSIONS:
+    known = _sides.get(family)
+    if known is None or known[0] is not core:
+        sides = None
+        if is_quadratic(family):
+            sides = sides_over(family.domain, lambda around: quadratic_row(family, around), core)
+        known = _sides[family] = core, sides
+    return known[1]
+
+
+# What families are as duality takes them, beside the problem they belong to: who chooses a method asks first.
+_sides: WeakKeyDictionary[Family, tuple[FiniteLP, tuple[CurvedSide, ...] | None]] = WeakKeyDictionary()
+
+
+def sides_over(
+    domain: Domain,
+    read: Callable[[FloatArray], QuadraticRow | None],
+    core: FiniteLP,
+    usual: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[CurvedSide, ...] | None:
+    """The limits of a row that can be read around any point of its domain; ``usual`` as for :func:`chart_of`."""
+    if domain.dimension > _MOST_DIMENSIONS:
         return None
-    around = _somewhere(family.domain)
-    row = quadratic_row(family, around)
+    around = somewhere(domain)
+    row = read(around)
     if row is None:
         return None
-    usual = usual_place(row, around)
-    frame, sides = Frame.of(_lift(family.domain, usual)), []
-    in_frame = quadratic_row(family, frame.offset)
+    usual = usual or usual_place(row, around)
+    frame, sides = Frame.of(_lift(domain, usual)), []
+    middle: FloatArray = np.linalg.pinv(frame.matrix) @ (usual[0] - frame.offset)
     for sign, limit in ((1.0, row.upper), (-1.0, row.lower)):
         if limit is None:
             continue
-        curves = None
-        if in_frame is not None:
-            part, own = (each.changed(frame.matrix) for each in in_frame.slack(sign))
-            curves = convex_curves(part, own, row.columns, core.column_lower, core.column_upper)
-        if curves is not None and in_frame is not None:
-            sides.append(CurvedSide(sign, in_frame, frame=frame, curves=curves))
-            continue
-        chart = chart_of(family.domain, usual)
-        in_chart = None if chart is None else quadratic_row(family, chart.offset)
-        if chart is None or in_chart is None:
+        # Second derivatives are the same everywhere.
+        part, own = (each.changed(frame.matrix) for each in row.slack(sign))
+        curves = convex_curves(part, own, row.columns, core.column_lower, core.column_upper, middle)
+        chart = chart_of(domain, usual) if curves is None else None
+        if curves is None and chart is None:
             return None
-        sides.append(CurvedSide(sign, in_chart, chart))
+        there = read(frame.offset + frame.matrix @ middle if chart is None else chart.offset)
+        if there is None:
+            return None
+        sides.append(CurvedSide(sign, there, chart, frame, curves or (), middle))
     return tuple(sides)
 
 
-def _somewhere(domain: Domain) -> FloatArray:
+def somewhere(domain: Domain) -> FloatArray:
     """A point to begin with: the middle, an end, or zero."""
     if domain.body is not None:
         return domain.body.centre

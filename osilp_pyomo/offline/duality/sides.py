@@ -132,11 +132,12 @@ class BoxSides(Side):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A term ``w |factor t|^2 / 2`` with ``w = weight x[column]``, or ``w = weight`` where there is no column."""
+    """A term ``w |factor t - centre|^2 / 2`` with ``w = weight x[column]``, or ``w = weight`` without a column."""
 
     factor: FloatArray
     weight: float
     column: int | None
+    centre: FloatArray
 
     def at(self, x: FloatArray) -> float:
         """The value of w."""
@@ -182,9 +183,9 @@ class DualSide(Side):
     ) -> DualSide:
         """Multipliers, rows and cones, added to a program.
 
-        Of a row that is curved too, ``source`` is its tangent plane at the frame's offset, and ``curves`` are the terms
-        ``w |Q t|^2 / 2`` that it has less. Each is at least ``v @ Q t - s`` with ``|v|^2 <= 2 w s``: v is a multiplier
-        like those of rows, without a limit.
+        Of a row that is curved too, ``source`` is its tangent plane where the curves have their middle, and ``curves``
+        are the terms ``w |Q t - q|^2 / 2`` that it has less. Each is at least ``v @ (Q t - q) - s`` with
+        ``|v|^2 <= 2 w s``: v is a multiplier like those of rows, with the limit q, of either sign.
         """
         limit = source.upper if sign > 0 else source.lower
         assert limit is not None
@@ -195,7 +196,7 @@ class DualSide(Side):
         of_rows = builder.add_columns(len(frame.rows), np.where(frame.tied, -np.inf, 0.0))
         of_curves = [builder.add_columns(len(curve.factor)) for curve in curves]
         of_rows = np.concatenate([of_rows, *of_curves])
-        costs, solved = np.concatenate([frame.limits, np.zeros(len(normals) - len(frame.rows))]), []
+        costs, solved = np.concatenate([frame.limits, *(curve.centre for curve in curves)]), []
         of_solved = builder.add_columns(len(frame.solved), 0.0)
         for each, column in zip(frame.solved, of_solved, strict=True):
             own = each.coordinates
@@ -292,19 +293,13 @@ class DualSide(Side):
         g = frame.matrix.T @ excess[1:] - frame.rows.T @ r
         terms = terms + np.abs(frame.rows).T @ np.abs(r)
         total = excess[0] + frame.offset @ excess[1:] + frame.limits @ r
-        start = len(frame.rows)
-        for curve in self.curves:
-            v, w = found[self.of_rows[start : start + len(curve.factor)]], curve.at(found)
-            start += len(curve.factor)
-            if w > 0:
-                g = g - curve.factor.T @ v
-                terms = terms + np.abs(curve.factor).T @ np.abs(v)
-                total += v @ v / (2 * w)
         for cone, columns in zip(frame.cones, self.of_cones, strict=True):
             y = into_dual_cone(cone.kind, found[columns].reshape(-1, cone.size)).ravel()
             g = g + cone.matrix.T @ y
             terms = terms + abs(cone.matrix).T @ np.abs(y)
             total += cone.offset @ y
+        bent = self._bent(found, g)
+        g, terms, total = g - bent[0], terms + bent[1], total + bent[2]
         worst = np.where(frame.boxed, g > 0, 0.0)
         for each in frame.solved:
             v = -g[each.coordinates] / each.factor
@@ -317,6 +312,34 @@ class DualSide(Side):
         missed = np.where(missed > _ROUNDING * terms, missed, 0.0)
         total += float(np.where(missed > 0, missed, 0.0) @ np.where(missed > 0, frame.largest, 0.0))
         return float(total), float(total) / self._size(frame.points(worst), found)
+
+    def _bent(self, found: FloatArray, g: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """What the curves take away of g, the size of its terms, and what that costs.
+
+        The multipliers v are moved by as little as makes g what it must be where coordinates have no end: any v bounds
+        a curve, and one that misses there by a rounding would prove nothing.
+        """
+        weights = [curve.at(found) for curve in self.curves]
+        starts = len(self.frame.rows) + np.cumsum([0, *(len(curve.factor) for curve in self.curves)])
+        kept = [(curve, w, start) for curve, w, start in zip(self.curves, weights, starts, strict=False) if w > 0]
+        if not kept:
+            return np.zeros(len(g)), np.zeros(len(g)), 0.0
+        factor = np.concatenate([curve.factor for curve, _, _ in kept])
+        v = np.concatenate([found[self.of_rows[start : start + len(curve.factor)]] for curve, _, start in kept])
+        w = np.concatenate([np.full(len(curve.factor), w) for curve, w, _ in kept])
+        for _ in range(2):
+            left = g - factor.T @ v
+            left = np.where(self.frame.above, np.maximum(left, 0.0), left)
+            left[self.frame.boxed] = 0.0
+            for each in self.frame.solved:
+                left[each.coordinates] = 0.0
+            open_ones = left != 0
+            if not open_ones.any():
+                break
+            own = factor[:, open_ones]
+            v = v + w * (own @ np.linalg.lstsq((own.T * w) @ own, left[open_ones], rcond=None)[0])
+        centre = np.concatenate([curve.centre for curve, _, _ in kept])
+        return factor.T @ v, np.abs(factor).T @ np.abs(v), float(v @ centre + (v * v / (2 * w)).sum())
 
     def _size(self, point: FloatArray, found: FloatArray) -> float:
         """Size of the row at a vector."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, SolverError
+from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.conic import SECOND_ORDER
 from osilp_pyomo.lp.finite import FiniteLP
@@ -20,7 +21,8 @@ from osilp_pyomo.lp.programs import Ended, solve_program
 from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit, audit_families
 from osilp_pyomo.offline.conflicts import NO_CONFLICT, Conflict
-from osilp_pyomo.offline.duality.counterpart import Counterpart, counterpart
+from osilp_pyomo.offline.duality.choices import ChoiceFamily, TooManyChoicesError
+from osilp_pyomo.offline.duality.counterpart import Counterpart, choice_families, counterpart
 from osilp_pyomo.offline.duality.sides import Atoms, Duals
 from osilp_pyomo.offline.exchange import Exchange, ExchangeOptions
 from osilp_pyomo.offline.prepare import compactify
@@ -46,6 +48,8 @@ _BESIDE = 1e-6
 _NOTICED = 1e-7
 # Atoms below this share of the largest are what an interior point leaves of rows that do not bind.
 _NO_MASS = 1e-7
+# Bounds of variables where a program with few of its rows has none.
+_FAR = 1e6
 # Ways in which farthest points of a set are found so fast that an audit can look at them.
 _FAST = ("closed form", "enumeration")
 
@@ -53,9 +57,8 @@ _FAST = ("closed form", "enumeration")
 def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: bool = False) -> Solved:
     """The robust counterpart: an equivalent finite program, linear or with cones."""
     started = time.monotonic()
-    finite = counterpart(problem)
-    _refuse_integers_in_cones(finite)
-    ended = solve_program(finite.program, options.time_limit, keep_tiny=options.keep_tiny, fix_integers=fix_integers)
+    chosen = choice_families(problem)
+    finite, ended = _choice_by_choice(problem, chosen, options, fix_integers)
     size = finite.program.lp.matrix.nnz * 12 + sum(rows.matrix.nnz * 12 for rows in finite.program.cones)
     if ended.x is None:
         conflict, status = NO_CONFLICT, ended.status
@@ -65,7 +68,50 @@ def by_counterpart(problem: SemiInfiniteLP, options: ExchangeOptions, fix_intege
                 # Planes and interior points stop short of a border by more than some models have room.
                 status = "undecided"
         return Solved(status, ended.objective, ended.bound, memory=size, conflict=conflict, dropped=ended.dropped)
-    return _answered(problem, finite, ended, size)
+    return _answered(problem, finite, ended, size, chosen)
+
+
+def _choice_by_choice(
+    problem: SemiInfiniteLP, chosen: Mapping[int, ChoiceFamily], options: ExchangeOptions, fix_integers: bool
+) -> tuple[Counterpart, Ended]:
+    """The program and its answer; with sums of maxima, the last of those that violated choices are added to."""
+    started = time.monotonic()
+    while True:
+        finite = counterpart(problem, chosen)
+        _refuse_integers_in_cones(finite)
+        left = options.remaining_since(started).time_limit
+        ended = solve_program(finite.program, left, keep_tiny=options.keep_tiny, fix_integers=fix_integers)
+        if not _learn(problem, finite, ended, chosen):
+            return finite, ended
+        left = options.remaining_since(started).time_limit
+        if left is not None and left <= 0:
+            return finite, replace(ended, status="time_limit")
+
+
+def _learn(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, chosen: Mapping[int, ChoiceFamily]) -> bool:
+    """Add violated choices of sums of maxima; whether there were any."""
+    if not chosen:
+        return False
+    if ended.status == "unbounded":
+        # Within a box, far out, what is left out shows itself.
+        lp = finite.program.lp
+        boxed = replace(
+            lp, column_lower=np.maximum(lp.column_lower, -_FAR), column_upper=np.minimum(lp.column_upper, _FAR)
+        )
+        ended = solve_program(replace(finite.program, lp=boxed))
+    if ended.x is None:
+        return False
+    x = ended.x[: problem.core.columns]
+    x = np.clip(x, problem.core.column_lower, problem.core.column_upper)
+    atoms = None
+    if ended.row_duals is not None:
+        atoms = finite.atoms(Duals(ended.row_duals, ended.cone_duals, 1.0 if problem.core.maximize else -1.0))
+    learnt = False
+    for number, each in chosen.items():
+        near = np.empty((0, each.body.dimension)) if atoms is None else atoms[number][0]
+        with suppress(TooManyChoicesError):
+            learnt |= each.learn(x, near)
+    return learnt
 
 
 def _refuse_integers_in_cones(finite: Counterpart) -> None:
@@ -77,7 +123,9 @@ def _refuse_integers_in_cones(finite: Counterpart) -> None:
         )
 
 
-def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: int) -> Solved:
+def _answered(
+    problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: int, chosen: Mapping[int, ChoiceFamily]
+) -> Solved:
     """A solution with its prices, proofs and audit."""
     assert ended.x is not None
     core = problem.core
@@ -96,13 +144,14 @@ def _answered(problem: SemiInfiniteLP, finite: Counterpart, ended: Ended, size: 
     proofs = finite.proofs(problem.families, found)
     bounded, placed = _compactified(problem, atoms)
     proved = all(proof.proved for proof in proofs)
-    looks = _looks(bounded, x, placed) if proved else []
+    looks = _looks(bounded, x, placed, proved) if proved else []
     missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
     if finite.program.cones and (missed or not proved):
         found, proofs = _moved_inside(finite, problem.families, found, proofs)
         x = found[: core.columns]
+    proofs = tuple(chosen[number].proof(x, proof) if number in chosen else proof for number, proof in enumerate(proofs))
     if missed or not proved:
-        looks = _looks(bounded, x, placed)
+        looks = _looks(bounded, x, placed, all(proof.proved for proof in proofs))
     checked = None
     if atoms is not None and finite.program.cones and not core.integer.any():
         checked = _crossed_over(problem, x, looks, atoms)
@@ -265,7 +314,7 @@ def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
     return points[kept], masses[kept]
 
 
-def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None) -> list[FamilyAudit]:
+def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None, proved: bool) -> list[FamilyAudit]:
     """An audit on vectors of its own, near the worst ones known: those of the prices, and by exact separation."""
     near = [np.empty((0, family.domain.dimension)) if atoms is None else atoms[number][0]
             for number, family in enumerate(problem.families)]  # fmt: skip
@@ -275,7 +324,7 @@ def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None) ->
         for member, place in enumerate(search.numbers.tolist()):
             number = fast[place]
             near[number] = np.concatenate([found.points[found.members == member], near[number]])
-    return audit_families(problem.families, x, near)
+    return audit_families(problem.families, x, near, proved=proved)
 
 
 def _is_fast(family: Family) -> bool:
@@ -300,6 +349,8 @@ def _conflict(problem: SemiInfiniteLP, options: ExchangeOptions) -> Conflict:
     The rows of a counterpart belong to multipliers, which say nothing to a reader; exchange knows the vectors.
     """
     nothing = Conflict(why_none="what conflicts is not known: exchange, which would tell, did not end")
+    if any(isinstance(family.domain.body, ChoiceBody) for family in problem.families):
+        return Conflict(why_none="what conflicts is not known: exchange, which would tell, has no sums of maxima")
     if options.time_limit is not None and options.time_limit <= 0:
         return nothing
     with suppress(SolverError):

@@ -18,6 +18,7 @@ from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, Key, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.enclosures.intervals import Interval
 from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.proof.joined_curves import join_curves
 from osilp_pyomo.offline.roundings import rounding_of_sum
 from osilp_pyomo.offline.rows import TermGroup, TracedRows
 
@@ -88,12 +89,13 @@ class EnclosedRow:
         self.terms: list[tuple[TermGroup, FloatArray]] = [(group, side * x[group.columns]) for group in used.groups]
         self.terms += [(group, np.full(len(group.columns), -side)) for group in limit]
         self.columns = sum(len(weights) for _, weights in self.terms)
+        self._enclosed = join_curves(self.terms)
         self._nodes = sum(
             len(weights) * max(_NODES, 0 if group.formula is None else len(group.formula.shape))
-            for group, weights in self.terms
+            for group, weights in self._enclosed
         )
         self.domain, self.region = family.domain, family.domain.region
-        self.numbering = _numbered(self.terms)
+        self.numbering = _numbered(self._enclosed)
 
     @property
     def cost(self) -> float:
@@ -103,7 +105,7 @@ class EnclosedRow:
 
     def work(self, boxes: int, passes: int = 3) -> float:
         """What a look at boxes costs: over them, at their middles, and by further passes; few boxes take no less."""
-        return passes / 3 * max(boxes * self.cost, _CALL * len(self.terms))
+        return passes / 3 * max(boxes * self.cost, _CALL * len(self._enclosed))
 
     @property
     def block(self) -> int:
@@ -120,7 +122,7 @@ class EnclosedRow:
         boxes = low.shape[1]
         total: Enclosure | None = None
         with np.errstate(all="ignore"):
-            for number, (group, weights) in enumerate(self.terms):
+            for number, (group, weights) in enumerate(self._enclosed):
                 for part in _parts(len(weights), boxes):
                     opening.begin(number)
                     found = _weighted(group.enclose(part, axes, opening), weights[part])

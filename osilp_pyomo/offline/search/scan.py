@@ -354,12 +354,13 @@ def local_maxima(values: FloatArray, around: IntArray) -> IntArray:
     return peaks[np.argsort(-values[peaks], kind="stable")]
 
 
-def apart(unit: FloatArray, distance: float) -> IntArray:
-    """Numbers of the points that are not within ``distance`` of an earlier one."""
+def apart(unit: FloatArray, distance: float, most: int | None = None) -> IntArray:
+    """Numbers of the points that are not within ``distance`` of an earlier one; the first ``most`` of them."""
     kept: list[int] = []
-    for k, point in enumerate(unit):
-        if not kept or np.abs(unit[kept] - point).max(axis=1).min() > distance:
-            kept.append(k)
+    left = np.arange(len(unit))
+    while len(left) and len(kept) != most:
+        kept.append(int(left[0]))
+        left = left[np.abs(unit[left] - unit[left[0]]).max(axis=1) > distance]
     return np.array(kept, dtype=np.int64)
 
 

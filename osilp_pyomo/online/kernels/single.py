@@ -10,7 +10,16 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import jit
-from osilp_pyomo.online.kernels.fitting import RESERVE, SLACK, TAIL, USED_UP, fits_one, left_beside, share_ahead
+from osilp_pyomo.online.kernels.fitting import (
+    RESERVE,
+    SLACK,
+    TAIL,
+    USED_UP,
+    fits_one,
+    is_nothing_one,
+    left_beside,
+    share_ahead,
+)
 from osilp_pyomo.online.kernels.linear import (
     ANYTIME,
     DISTANCES,
@@ -56,6 +65,17 @@ def share_that_fits(
 
 
 @jit
+def share_within(rows: FloatArray, t: int, x: float, remaining: FloatArray, margins: FloatArray, cap: float) -> float:
+    """Which part of the decision x of arrival t takes no more than a share of what remains, tails left aside."""
+    part = 1.0
+    for k in range(remaining.shape[0]):
+        use = x * rows[t, 0, k]
+        if use > cap * remaining[k] and not is_nothing_one(use, margins[SLACK, k], margins[TAIL, k]):
+            part = min(part, max(cap * remaining[k], 0.0) / use)
+    return part
+
+
+@jit
 def wanted_at(rows: FloatArray, t: int, reward: float, low: float, high: float, dual: FloatArray) -> tuple[float, int]:
     """What arrival t wants at a dual, and why."""
     cost, terms = 0.0, 0.0
@@ -81,6 +101,7 @@ def run_single(
     lower: FloatArray,
     upper: FloatArray,
     whole: bool,
+    caps: FloatArray,
     guard: int,
     beside: IntArray,
     others: FloatArray,
@@ -116,6 +137,8 @@ def run_single(
         if kind == ENTROPY:
             begin(settings, budget, numbers, dual)
         x, reason = wanted_at(usage, t, r, low, high, dual)
+        if caps.shape[0] > 0 and caps[t] < 1.0:
+            x *= share_within(usage, t, x, remaining, margins, caps[t])
         y = x
         if guard != NO_GUARD and x != 0.0:
             ahead = share_ahead(horizon, first + t)

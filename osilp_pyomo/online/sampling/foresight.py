@@ -38,9 +38,9 @@ _PARTS, _ALARM = 8, 1e-3
 _WINDOW = 1 / 40
 # How many independent numbers the means of earnings and uses are worth; up to which misfit the arrivals seen are no
 # better than the forecast; and the bounds of trust.
-_WORTH, _CHANCE, _MOST = 3.0, 1.25, 4.0
-# A level that is off by the factor e^0.15 is as unlikely as one standard deviation.
-_LEVEL = 0.15
+_WORTH, _CHANCE, _MOST = 3.0, 1.25, 6.0
+# A level that is off by the factor e^0.12 is as unlikely as one standard deviation.
+_LEVEL = 0.12
 
 
 class Foresight:

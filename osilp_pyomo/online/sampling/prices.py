@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.online.experience.memory import uniforms
 from osilp_pyomo.online.history import keys_of
 from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels.linear import LARGEST
@@ -12,7 +13,6 @@ from osilp_pyomo.online.live import Live, Rules
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.sampling.copies import TIE_BREAK, breaks_ties, moved_copies
-from osilp_pyomo.online.sampling.draws import uniform_draws
 from osilp_pyomo.online.sampling.foresight import Foresight
 from osilp_pyomo.online.sampling.problem import SampleAnswer, price_sample
 from osilp_pyomo.online.sampling.sample import Sample, joined
@@ -86,13 +86,13 @@ class SamplePrices:
         broken = template.integer & (x != np.round(x))
         if template.chooses_one:
             for b in np.flatnonzero(broken.any(axis=1)):
-                coin = uniform_draws(self._seed, live.t + int(b), (1, 1))[0, 0]
+                coin = uniforms(self._seed, live.t + int(b), 1, 1)[0, 0]
                 chosen = int(np.searchsorted(np.cumsum(x[b]), coin, side="right"))
                 x[b] = np.arange(x.shape[1]) == chosen if chosen < x.shape[1] or template.options else np.nan
         elif template.own_rows:
             x[broken.any(axis=1)] = np.nan
         else:
-            coins = uniform_draws(self._seed, live.t, x.shape)
+            coins = uniforms(self._seed, live.t, *x.shape)
             x = np.where(broken, np.floor(x) + (coins < x - np.floor(x)), x)
         return x
 
@@ -148,7 +148,7 @@ class SamplePrices:
         """Arrivals whose options earn a little more or less, so that none of them tie."""
         if not self._breaks_ties:
             return batch
-        draws = uniform_draws(self._seed, live.t, batch.rewards.shape)
+        draws = uniforms(self._seed, live.t, *batch.rewards.shape)
         return batch.with_rewards(batch.rewards * (1 + TIE_BREAK * (draws - 0.5)))
 
     def fractions(self, live: Live, batch: Batch) -> FloatArray:
@@ -164,12 +164,3 @@ class SamplePrices:
             coin = np.random.default_rng([self._seed, live.t + int(b), int(j)]).random()
             result[b, j] = float(coin < result[b, j])
         return result
-
-    def caps(self, live: Live, batch: Batch) -> FloatArray:
-        """What share of a resource an arrival may take; (0,) where nothing is capped."""
-        if self._program.template.integer.any():
-            return np.empty(0)
-        # Scaling down must stay within the bounds.
-        free = np.all((batch.lower <= 0) & (batch.upper >= 0), axis=1)
-        left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
-        return np.where(free, self._policy.share(left), 1.0)

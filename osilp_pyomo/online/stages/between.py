@@ -250,7 +250,7 @@ def _spread(found: Enclosure) -> Any:
 
 def _part(value: float) -> int:
     """Which part of its octave a number lies in, as :func:`_parts` tells it."""
-    mantissa, exponent = math.frexp(max(-_FAR, min(value, _FAR)))
+    mantissa, exponent = math.frexp(value if -_FAR < value < _FAR else math.copysign(_FAR, value))
     return exponent * 4 * _PARTS + math.floor(mantissa * 2 * _PARTS) if value else 0
 
 

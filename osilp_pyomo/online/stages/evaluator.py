@@ -242,8 +242,8 @@ class Evaluator:
 
     def batch(self, arrivals: Arrivals, keep_points: bool = True) -> Batch:
         """Evaluate and project arrivals; without ``keep_points`` block by block, in bounded memory."""
-        if keep_points and len(arrivals) == 1 and self._single_kernel is not None:
-            found = self._evaluate_one(arrivals)
+        if keep_points and len(arrivals) == 1 and self._single_terms is not None:
+            found = self._evaluate_one(arrivals, *self._single_terms)
             if found is not None:
                 return found
         if keep_points or len(arrivals) <= self.block:
@@ -258,14 +258,21 @@ class Evaluator:
         return (self.batch(part) for part in self._blocks(arrivals))
 
     @cached_property
-    def _single_kernel(self) -> Term | None:
-        """The one formula of the commonest programs: one linear decision in a fixed box, one row; else None."""
+    def _single_terms(self) -> tuple[Term, Term] | None:
+        """What the commonest programs earn and use: one linear decision in a fixed box, one row, data that are numbers.
+
+        None for all others.
+        """
         template = self.template
         plain = self.simple and not self.has_fixed and template.linear and not template.own_rows
-        plain = plain and isinstance(self._phi[0], np.ndarray)
-        if not plain or len(template.decisions) > 1 or self._same_bounds is None or len(template.families[0].terms) > 1:
+        plain = plain and isinstance(self._phi[0], np.ndarray) and self._same_bounds is not None
+        terms = (*template.objective, *template.families[0].terms) if plain else ()
+        if len(template.decisions) > 1 or len(terms) != 2 or len(template.objective) != 1:
             return None
-        return template.families[0].terms[0]
+        numbers = all(
+            isinstance(slot, int) and template.fields[slot].curve is None for each in terms for slot in each.slots
+        )
+        return terms if numbers and all(each.function != CONSTANT for each in terms) else None
 
     @cached_property
     def _nothing(self) -> PerView:
@@ -278,38 +285,32 @@ class Evaluator:
         return np.zeros((1, 0, 1)), np.zeros((1, 0))
 
     @cached_property
-    def _nothing_earned(self) -> FloatArray:
-        """What a single arrival earns whatever is decided, where that is nothing."""
-        nothing = np.zeros(1)
-        nothing.flags.writeable = False
-        return nothing
+    def _axes(self) -> list[FloatArray]:
+        """The coordinates (M,) of the points of the only row."""
+        return list(self.points[0].T.copy())
 
     @cached_property
-    def _coordinates(self) -> list[FloatArray]:
-        return [self.points[0][None, :, axis] for axis in range(self.points[0].shape[1])]
-
-    def _evaluate_one(self, arrivals: Arrivals) -> Batch | None:
-        """A single arrival of the commonest programs without detours; None where something is not finite."""
-        template, term = self.template, self._single_kernel
-        assert term is not None
+    def _alone(self) -> Batch:
+        """A batch of one of the commonest programs, of which each arrival changes but a few entries."""
         assert self._same_bounds is not None
+        nothing = np.zeros(1)
+        nothing.flags.writeable = False
+        one, own = Arrivals((), pd.RangeIndex(1)), (np.zeros((1, 0, 1)), np.zeros((1, 0)))
+        return Batch(one, np.zeros((1, 1)), nothing, {}, self._nothing, *self._same_bounds, *own)
+
+    def _evaluate_one(self, arrivals: Arrivals, reward: Term, use: Term) -> Batch | None:
+        """A single arrival of the commonest programs without detours; None where something is not finite."""
         with np.errstate(all="ignore"):
-            if len(template.objective) == 1 and template.objective[0].function != CONSTANT:
-                rewards = np.asarray(template.objective[0].values(arrivals, ()), dtype=float).reshape(1, 1)
-                earned = self._nothing_earned
-            else:
-                rewards, earned = template.numbers(template.objective, arrivals)
-            values = np.asarray(term.values(arrivals, self._coordinates), dtype=float)
-            if values.shape != (1, len(self.points[0])):
+            rewards = np.asarray(reward.of_one(arrivals, ()), dtype=float).reshape(1, 1)
+            values = np.asarray(use.of_one(arrivals, self._axes), dtype=float)
+            if values.shape != (len(self.points[0]),):
                 return None
             usage = values @ self._phi[0]
             # What is not finite at any point is not finite against any test function.
-            if not math.isfinite(usage.item(0) + rewards.item() + earned.item()):
+            if not math.isfinite(usage.item(0) + rewards.item()):
                 return None
-        if not template.maximize:
-            rewards, earned = -rewards, -earned
-        use = {PROJECTED: usage[:, None], POINTWISE: values[:, None]}
-        return Batch(arrivals, rewards, earned, use, self._nothing, *self._same_bounds, *self._no_own_rows)
+        views = {PROJECTED: usage[None, None], POINTWISE: values[None, None]}
+        return self._alone.of_another(arrivals, rewards if self.template.maximize else -rewards, views)
 
     def _evaluate(self, arrivals: Arrivals, keep_points: bool) -> Batch:
         with np.errstate(all="ignore"):
@@ -535,7 +536,8 @@ def _padded(matrix: Any, points: int, mass: float) -> Any:
     if dense and not isinstance(matrix, np.ndarray):
         matrix = matrix.toarray()
     if isinstance(matrix, np.ndarray):
-        result = np.zeros((points, matrix.shape[1]))
+        # By columns: a single arrival is multiplied by one test function after the other.
+        result = np.zeros((points, matrix.shape[1]), order="F")
         result[: len(matrix)] = matrix / mass
         return result
     padded = (matrix / mass).tocsr()

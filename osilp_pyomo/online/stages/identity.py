@@ -33,7 +33,8 @@ class Identity:
 
     ``moments`` are the sums of products of any two columns of the data, each divided by its largest entry in
     ``scales``, with a column of ones: they do not depend on the order of the arrivals, but on which numbers belong to
-    the same one. ``limits`` are right-hand sides at a few points, ``formulas`` the rest of the model as texts.
+    the same one. ``thirds`` tell data apart that are turned round, about their means, say. ``limits`` are right-hand
+    sides at a few points, ``formulas`` the rest of the model as texts.
     """
 
     count: int
@@ -41,6 +42,7 @@ class Identity:
     limits: FloatArray
     scales: FloatArray
     moments: FloatArray
+    thirds: FloatArray
 
     def difference(self, other: Identity) -> str | None:
         """In which way another problem is not this one, as far as both tell; None if it is the same."""
@@ -52,8 +54,9 @@ class Identity:
             return "one with other limits than those of the run"
         if self.scales.shape != other.scales.shape or not _alike(self.scales, other.scales):
             return _OTHER_DATA
-        apart = np.abs(self.moments - other.moments)
-        return None if np.all(apart <= _SAME * self.count) else _OTHER_DATA
+        pairs = ((self.moments, other.moments), (self.thirds, other.thirds))
+        same = all(np.all(np.abs(one - another) <= _SAME * self.count) for one, another in pairs)
+        return None if same else _OTHER_DATA
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +84,13 @@ class DataMoments:
 
     ``scales`` (c,) are the largest entries of the columns. ``moments`` are the sums of products of any two columns,
     each divided by its scale, with a column of ones (c + 1, c + 1); of very many columns sums, squares, and products
-    with the next column only (3, c).
+    with the next column only (3, c). ``thirds`` (2, c) are the sums of cubes, and of squares times the next column.
     """
 
     count: int
     scales: FloatArray
     moments: FloatArray
+    thirds: FloatArray
 
     @classmethod
     def of(cls, arrivals: Arrivals) -> DataMoments:
@@ -97,26 +101,33 @@ class DataMoments:
         data = np.array(columns, dtype=float).T if columns else np.zeros((len(arrivals), 0))
         scales = np.abs(data).max(axis=0, initial=0.0)
         data = data / np.where(scales > 0, scales, 1.0)
+        beside = np.roll(data, -1, axis=1)
+        thirds = np.stack([(data**3).sum(axis=0), (data**2 * beside).sum(axis=0)])
         if data.shape[1] > _MOST_COLUMNS:
-            parts = (data, data**2, data * np.roll(data, -1, axis=1))
-            return cls(len(arrivals), scales, np.stack([part.sum(axis=0) for part in parts]))
+            parts = (data, data**2, data * beside)
+            return cls(len(arrivals), scales, np.stack([part.sum(axis=0) for part in parts]), thirds)
         data = np.column_stack([np.ones(len(data)), data])
         # A product this thin is slower in several threads.
         with threadpool_limits(1, user_api="blas"):
-            return cls(len(arrivals), scales, data.T @ data)
+            return cls(len(arrivals), scales, data.T @ data, thirds)
 
     def join(self, other: DataMoments) -> DataMoments:
         """Those of both together."""
         scales = np.maximum(self.scales, other.scales)
-        return DataMoments(self.count + other.count, scales, self._divided_by(scales) + other._divided_by(scales))
+        moments, thirds = (
+            one + another for one, another in zip(self._divided_by(scales), other._divided_by(scales), strict=True)
+        )
+        return DataMoments(self.count + other.count, scales, moments, thirds)
 
-    def _divided_by(self, scales: FloatArray) -> FloatArray:
+    def _divided_by(self, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The moments of columns that are divided by larger scales."""
         share = np.divide(self.scales, scales, out=np.ones_like(scales), where=scales > 0)
+        beside = np.roll(share, -1)
+        thirds = self.thirds * np.stack([share**3, share**2 * beside])
         if len(scales) > _MOST_COLUMNS:
-            return self.moments * np.stack([share, share**2, share * np.roll(share, -1)])
+            return self.moments * np.stack([share, share**2, share * beside]), thirds
         share = np.append(1.0, share)
-        return share[:, None] * self.moments * share
+        return share[:, None] * self.moments * share, thirds
 
     def mixed(self) -> FloatArray:
         """The moments of at most so many columns: more are mixed at random."""
@@ -139,7 +150,7 @@ def identity_of(evaluator: Evaluator, arrivals: Arrivals | DataMoments) -> Ident
     formulas = tuple(f"{name}: {text}" for name, text in sorted(template.texts.items()) if " limit " not in name)
     data = arrivals if isinstance(arrivals, DataMoments) else DataMoments.of(arrivals)
     sense = "maximize" if template.maximize else "minimize"
-    return Identity(data.count, (sense, *formulas), _limits(evaluator), data.scales, data.mixed())
+    return Identity(data.count, (sense, *formulas), _limits(evaluator), data.scales, data.mixed(), data.thirds)
 
 
 def _limits(evaluator: Evaluator) -> FloatArray:

@@ -167,12 +167,17 @@ class IndexGuard:
                 ) from None
         return tuple(found)
 
+    @cached_property
+    def _only_between(self) -> Between | None:
+        """The only row between its points, where that is all that a guard looks at, and a single decision uses it."""
+        evaluator = self._evaluator
+        several = not evaluator.simple or len(evaluator.template.functions) > 1
+        return None if several or self.gaps or self.stepped else self._betweens[0][0]
+
     def lift_one(self, batch: Batch) -> bool:
         """Lift the use of a single arrival in place, where that is known from before; False where it is not."""
-        evaluator = self._evaluator
-        if not evaluator.simple or batch.rewards.shape[1] > 1 or self.gaps or self.stepped:
-            return False
-        lift = self._betweens[0][0].known_lift(1, batch.arrivals.values)
+        between = self._only_between
+        lift = None if between is None else between.known_lift(1, batch.arrivals.values)
         if lift is None:
             return False
         use = batch.use[POINTWISE][0, 0]

@@ -30,6 +30,7 @@ class Intake:
         self._plain = {name: numbers[0] for name, numbers in self.by_name.items() if self._is_plain(numbers)}
         self._all_plain = len(self._plain) == len(self.fields)
         self._one = pd.RangeIndex(1)
+        self._hidden = next((field for field in self.fields if field.hidden), None)
 
     def _is_plain(self, numbers: list[int]) -> bool:
         return len(numbers) == 1 and not self.fields[numbers[0]].label.key and self.fields[numbers[0]].curve is None
@@ -45,7 +46,7 @@ class Intake:
 
     def refuse_hidden(self, what: str) -> None:
         """Refuse new arrivals where the model's stages differ in constants that have no name."""
-        field = next((field for field in self.fields if field.hidden), None)
+        field = self._hidden
         if field is not None:
             raise DataError(
                 f"{what}: {field.row} holds constants that differ between the stages and are no mutable Param, so a "

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo.online.kernels.fitting import BUDGET_ROUNDING, NEGLIGIBLE
 from osilp_pyomo.online.stages.steps import Steps
 
 # Pieces that are told apart.
 _MOST = 200_000
+# A whole unit is refused for certain where the share of it that fits falls short of 1 by more than this.
+_CLEARLY = 2e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +36,22 @@ class Pieces:
         least = _least(points, budget)
         return cls(points, least, least.copy()).merged()
 
+    def holding(self, points: FloatArray) -> IntArray:
+        """In which piece each of some points lies."""
+        return np.searchsorted(self.places, points, side="right") - 1
+
     def cut(self, places: Sequence[FloatArray]) -> Pieces:
         """The same, cut at more places."""
-        new = np.unique(np.concatenate([self.places, *(each[np.isfinite(each)].ravel() for each in places)]))
-        at = np.searchsorted(self.places, new, side="right") - 1
-        return Pieces(new, self.total[at], self.left[at])
+        new = np.unique(np.concatenate([each[np.isfinite(each)].ravel() for each in places]))
+        at = self.holding(new)
+        new, at = new[self.places[at] != new], at[self.places[at] != new]
+        if not len(new):
+            return self
+        return Pieces(
+            np.insert(self.places, at + 1, new),
+            np.insert(self.total, at + 1, self.total[at]),
+            np.insert(self.left, at + 1, self.left[at]),
+        )
 
     def merged(self) -> Pieces:
         """The same without places at which nothing changes; with fewer pieces where there are too many."""
@@ -61,6 +75,83 @@ class Pieces:
         finer = self.cut([points])
         more = _least(points, change)[np.searchsorted(points, finer.places, side="right") - 1]
         return Pieces(finer.places, finer.total + more, finer.left + more).merged()
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """The points of an interval that decide about some arrivals, and what their decisions change there.
+
+    ``cut`` are the ``pieces`` cut where those arrivals step that may be accepted; the ``points`` (m,), in their order,
+    lie in the pieces ``at`` (m,) of them. Decisions are paid for at those that are ``paid`` (m,), beginnings of pieces.
+    """
+
+    pieces: Pieces
+    cut: Pieces
+    points: FloatArray
+    at: IntArray
+    paid: BoolArray
+
+    @classmethod
+    def everywhere(cls, pieces: Pieces, columns: Sequence[Steps]) -> Looked:
+        """All pieces, cut where columns step."""
+        cut = pieces.cut([each.places for each in columns])
+        return cls(pieces, cut, cut.places, np.arange(len(cut.places)), np.ones(len(cut.places), dtype=bool))
+
+    @classmethod
+    def where_it_matters(cls, pieces: Pieces, uses: Steps, size: float, refused: BoolArray) -> tuple[Looked, BoolArray]:
+        """The points for arrivals that are taken whole or not at all, and nowhere use less than nothing.
+
+        What an arrival does not fit into now it does not fit into later. So a single point is enough for one that is
+        refused, and only others are looked at wherever they use something: where nearly all of a budget is given out,
+        hardly any. ``refused`` (B,) are arrivals that another row refuses; those that this one does are added to them.
+        ``size`` is that of the row, which its slack is measured by.
+        """
+        refused, tight = refused.copy(), []
+        arrival, begins, ends, use = _parts_in_use(pieces, uses, ~refused)
+        first, last = pieces.holding(begins), np.searchsorted(pieces.places, ends)
+        for one, begin, amount, low, high in zip(
+            arrival.tolist(), begins.tolist(), use.tolist(), first.tolist(), last.tolist(), strict=True
+        ):
+            if refused[one]:
+                continue
+            least = low + int(pieces.left[low:high].argmin())
+            slack = BUDGET_ROUNDING * max(abs(pieces.total.item(least)), size)
+            if amount > NEGLIGIBLE * slack and amount * (1 - _CLEARLY) > pieces.left.item(least) + slack:
+                refused[one] = True
+                tight.append(max(pieces.places.item(least), begin))
+        cut = pieces.cut([uses.part(~refused).places])
+        _, begins, ends, _ = _parts_in_use(pieces, uses, ~refused)
+        covered = np.zeros(len(cut.places) + 1, dtype=np.int64)
+        np.add.at(covered, cut.holding(begins), 1)
+        np.add.at(covered, np.searchsorted(cut.places, ends), -1)
+        used = np.flatnonzero(np.cumsum(covered[:-1]))
+        points, found = np.unique(np.concatenate([cut.places[used], tight]), return_index=True)
+        return cls(pieces, cut, points, cut.holding(points), found < len(used)), refused
+
+    @property
+    def left(self) -> FloatArray:
+        """What is left at the points."""
+        return self.cut.left[self.at]
+
+    def after(self, left: FloatArray) -> Pieces:
+        """The pieces when so much is left at the points."""
+        changed = self.paid & (left != self.left)
+        if not changed.any():
+            return self.pieces
+        result = self.cut.left.copy()
+        result[self.at[changed]] = left[changed]
+        return replace(self.cut, left=result).merged()
+
+
+def _parts_in_use(
+    pieces: Pieces, uses: Steps, wanted: BoolArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Where some of the arrivals use something: their numbers, beginnings and ends of those parts, and how much."""
+    start = np.full((len(uses.places), 1), pieces.places[0])
+    begins = np.maximum(np.concatenate([start, uses.places], axis=1), pieces.places[0])
+    ends = np.concatenate([begins[:, 1:], np.full_like(start, np.inf)], axis=1)
+    some = (uses.values > 0) & (begins < ends) & wanted[:, None]
+    return np.nonzero(some)[0], begins[some], ends[some], uses.values[some]
 
 
 def _least(points: FloatArray, values: FloatArray) -> FloatArray:

@@ -43,7 +43,7 @@ class Steps:
     places: FloatArray
     values: FloatArray
 
-    def part(self, at: slice) -> Steps:
+    def part(self, at: slice | BoolArray) -> Steps:
         """Those of some arrivals."""
         return Steps(self.places[at], self.values[at])
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -197,6 +197,11 @@ class Term:
     def values(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
         """Its coefficient a for each arrival, something that broadcasts to (B, m)."""
         return self.kernel(arrivals.filled(self.slots), coordinates)
+
+    def of_one(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
+        """Its coefficient for a single arrival whose data are numbers, something that broadcasts to (m,)."""
+        values, slots = arrivals.values, cast(tuple[int, ...], self.slots)
+        return self.kernel([values[slot] for slot in slots], coordinates)
 
     def group(
         self, arrivals: Arrivals, columns: Any, parameters: tuple[str | None, ...] = (), variables: tuple[str, ...] = ()

@@ -1,0 +1,19 @@
+"""Pictures by name: what values draw of themselves, without knowing who draws it.
+
+The rooms of numbers import no picture. A value that has ``plot()`` names its picture; the file that draws it is loaded
+when it is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The display of each kind of value: a class whose ``plot`` draws it.
+_DISPLAYS = {"function": ("osilp_pyomo.studies.function_displays", "FunctionDisplay")}
+
+
+def draw(kind: str, *values: Any) -> Any:
+    """Draw something by the display of its kind; needs matplotlib."""
+    module, name = _DISPLAYS[kind]
+    return getattr(import_module(module), name)(*values).plot()

@@ -1,0 +1,145 @@
+"""What decisions that react do at draws of the uncertain vector: each rule, the cost, and what rows are violated by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.index.function_spaces import FunctionSpace, VectorFunctions
+from osilp_pyomo.lp.finite import FiniteLP, excess_of, violation_scale
+from osilp_pyomo.offline.functions import vectors_of
+from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.rows import AffineRows
+
+#: Columns of a simulation beside the decisions.
+COST, VIOLATION = "cost", "violation"
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionColumns:
+    """One decision that is a function: the columns of its coefficients, or -1 and the number where one is fixed."""
+
+    name: str
+    space: FunctionSpace
+    columns: IntArray
+    numbers: FloatArray
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """Its coefficients at an answer."""
+        return np.where(self.columns >= 0, x[self.columns], self.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Recourse:
+    """The decisions and rows of a problem that depend on an uncertain vector."""
+
+    functions: tuple[FunctionColumns, ...]
+    families: tuple[Family, ...]
+    core: FiniteLP
+
+    def simulate(self, x: FloatArray, draws: Any, what: str = "result.simulate") -> pd.DataFrame:
+        """Decisions, cost and largest relative violation at each draw of the vector."""
+        frame = draws if isinstance(draws, pd.DataFrame) else pd.DataFrame(_as_matrix(draws, what))
+        vectors = vectors_of(frame, self._coordinates(len(frame.columns), what), what)
+        families = [family for family in self.families if family.domain.dimension == vectors.shape[1]]
+        rules = [
+            each
+            for each in self.functions
+            if isinstance(each.space, VectorFunctions) and each.space.dimension == vectors.shape[1]
+        ]
+        columns: dict[Any, Any] = {each.name: each.space.evaluate(vectors) @ each.values(x) for each in rules}
+        own = np.zeros(self.core.columns, dtype=bool)
+        for each in self.functions:
+            own[each.columns[each.columns >= 0]] = True
+        cost, replaced = self._cost(x, vectors, families)
+        for column in np.flatnonzero(~own & ~replaced).tolist():
+            columns[self.core.column_names[column]] = np.full(len(vectors), x[column])
+        columns[COST] = cost
+        columns[VIOLATION] = self._violation(x, vectors, families)
+        return pd.DataFrame(columns, index=frame.index)
+
+    def _coordinates(self, count: int, what: str) -> Sequence[str]:
+        """What the entries of the vector are called: of the rules over it, else of the rows."""
+        known = {each.space.dimension: each.space.coordinates for each in reversed(self.functions)
+                 if isinstance(each.space, VectorFunctions)}  # fmt: skip
+        known = {family.domain.dimension: family.domain.names for family in reversed(self.families)} | known
+        if not known:
+            raise OptionError(
+                f"{what}: the model has no rows over an uncertainty set, so that there is nothing to draw."
+            )
+        if len(known) == 1:
+            return next(iter(known.values()))
+        if count not in known:
+            raise DataError(
+                f"{what}: the model has uncertain vectors of the dimensions {', '.join(map(str, sorted(known)))}, and "
+                f"the draws have {count} entries; give one column for each entry of one of them."
+            )
+        return known[count]
+
+    def _cost(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> tuple[FloatArray, Any]:
+        """The objective at each draw, and which variables it moves.
+
+        A variable that stands for a worst case (it has a cost, and otherwise only rows over the vector hold it, each
+        with a coefficient that does not depend on the vector) takes the best value that the rows of the draw allow.
+        """
+        cost = np.full(len(vectors), self.core.value(x))
+        replaced = np.zeros(self.core.columns, dtype=bool)
+        sign = -1.0 if self.core.maximize else 1.0
+        for column in np.flatnonzero(self.core.cost).tolist():
+            if self.core.matrix[:, [column]].nnz:
+                continue
+            best = self._epigraph(column, sign * self.core.cost[column] > 0, x, vectors, families)
+            if best is not None:
+                cost += self.core.cost[column] * (best - x[column])
+                replaced[column] = True
+        return cost, replaced
+
+    def _epigraph(
+        self, column: int, low: bool, x: FloatArray, vectors: FloatArray, families: Sequence[Family]
+    ) -> FloatArray | None:
+        """The least (or largest) value of a variable that the rows of each draw allow; None where it is no such one."""
+        bound = np.full(len(vectors), self.core.column_lower[column] if low else self.core.column_upper[column])
+        bounding = False
+        for family in self.families:
+            place = np.flatnonzero(family.rows.columns == column)
+            if not len(place):
+                continue
+            rows = family.rows
+            if family not in families or not isinstance(rows, AffineRows) or np.any(rows.matrix[1:, place]):
+                return None
+            factor = float(rows.matrix[0, place[0]])
+            if factor == 0:
+                continue
+            rest = family.activity(vectors, x) - factor * x[column]
+            lower, upper = family.limits(vectors)
+            limit = lower if (factor > 0) == low else upper
+            if np.all(np.isfinite(limit)):
+                wanted = (limit - rest) / factor
+                bound = np.maximum(bound, wanted) if low else np.minimum(bound, wanted)
+                bounding = True
+        return bound if bounding else None
+
+    def _violation(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> FloatArray:
+        """The largest violation of a row at each draw, by the size of the row there."""
+        worst = np.zeros(len(vectors))
+        for family in families:
+            activity, size = family.activity_and_size(vectors, x)
+            lower, upper = family.limits(vectors)
+            worst = np.maximum(worst, excess_of(activity, lower, upper) / violation_scale(activity, size, lower, upper))
+        return worst
+
+
+def _as_matrix(draws: Any, what: str) -> FloatArray:
+    try:
+        array = np.asarray(draws, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what}: draws must be a frame or an array with one vector per row ({error}).") from None
+    if array.ndim != 2:
+        raise DataError(f"{what}: draws must have one vector per row (got an array of shape {array.shape}).")
+    return array

@@ -120,7 +120,7 @@ class Study:
     >>> study.table(["reward", "relative_regret_exchange"])
         policy      guard         reward regret against R*_T
     0   Greedy  pointwise  4.6292 +- 4.9       52.17 +- 51 %
-    1  Resolve  pointwise  5.4255 +- 1.9       43.94 +- 19 %
+    1  Resolve  pointwise  5.2027 +- 1.8       46.24 +- 19 %
     >>> [measure.column for measure in study.measures][:3]
     ['reward', 'relative_regret_exchange', 'relative_regret_projected']
     >>> study.doubts()

@@ -39,6 +39,7 @@ from .online.chunks.source import Chunks as Chunks
 from .online.controller import Controller as Controller
 from .online.controller import Decision as Decision
 from .online.experience.policy import ExperienceReplay as ExperienceReplay
+from .online.forecast import Forecast as Forecast
 from .online.policies import AccelerateThenRefine as AccelerateThenRefine
 from .online.policies import FixedPrice as FixedPrice
 from .online.policies import GradientDescent as GradientDescent

@@ -353,7 +353,7 @@ CRAFTED = {
     "a negative seed": lambda h, a: h.update(seed=-1),
     "an infinite reward": lambda h, a: h.update(earned=float("inf")),
     "a reward beyond all numbers": lambda h, a: h.update(earned=10**400),
-    "more arrivals than there are": lambda h, a: h.update(horizon=3),
+    "more arrivals than there are": lambda h, a: h.update(horizon=3, beyond="error"),
     "gaps that are none": lambda h, a: h.update(gaps=[1]),
     "negative counts": lambda h, a: a.update({"state:numbers": np.full(5, -1.0), "state:dual": a["state:dual"]}),
     "no policy": lambda h, a: h.update(policy=None),

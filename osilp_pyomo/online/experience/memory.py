@@ -8,6 +8,7 @@ that steps, replays, chunks and controllers that were saved draw the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +144,13 @@ class Memory:
         self._before.append((self._sample, changed, known))
         self.met += count
         return Lesson(policy.parameters, ground, self._sample, places, drawn, self._options)
+
+    def copy(self) -> Memory:
+        """Another memory of the same arrivals; what is written into one leaves the other as it is."""
+        other = copy(self)
+        other._sample = Sample(*(each.copy() for each in self._sample))
+        other._before = []
+        return other
 
     # -- coming back -------------------------------------------------------------------------------------
 

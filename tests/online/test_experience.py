@@ -170,6 +170,18 @@ def test_every_arrival_is_remembered_with_the_same_chance():
     assert kept.sum() == 200 * 15
 
 
+def test_a_copy_of_a_memory_is_another_one():
+    program, data = band(60, grid=osilp.Midpoint(12)), requests(60)
+    one, other = (program.controller(osilp.ExperienceReplay(memory=10)) for _ in range(2))
+    for controller in (one, other):
+        controller.steps(data[:30])
+    one._live.memory = one._live.memory.copy()
+    left = one._live.memory.copy()
+    one._live.memory.copy().lesson(20, osilp.ExperienceReplay(), np.ones(len(one.dual))).sample.use[:] = 9.0
+    pd.testing.assert_frame_equal(one.steps(data[30:]), other.steps(data[30:]))
+    assert left.met == 30
+
+
 def test_memory_is_flat():
     program = band(3000, grid=osilp.Midpoint(12))
     controller = program.controller(osilp.ExperienceReplay(memory=50))

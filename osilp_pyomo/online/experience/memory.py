@@ -146,9 +146,10 @@ class Memory:
         return Lesson(policy.parameters, ground, self._sample, places, drawn, self._options)
 
     def copy(self) -> Memory:
-        """The same, to go on by itself."""
+        """Another memory of the same arrivals; what is written into one leaves the other as it is."""
         other = copy(self)
-        other._sample, other._before = Sample(*(each.copy() for each in self._sample)), []
+        other._sample = Sample(*(each.copy() for each in self._sample))
+        other._before = []
         return other
 
     # -- coming back -------------------------------------------------------------------------------------

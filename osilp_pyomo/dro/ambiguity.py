@@ -423,6 +423,10 @@ class Reweighting(Ambiguity):
         count = len(self.scenarios)
         if any(limit is not None for limit in self._divergences.values()):
             return self._write_divergence(block, loss, pieces)
+        if self.radius == 0 and np.all((self.lower <= self.weights) & (self.weights <= self.upper)):
+            # The probabilities are known, and nothing is to be dualized.
+            self._write_levels(block, loss, pieces)
+            return sum(float(w) * block.level[i] for i, w in enumerate(self.weights))
         block.level = pyo.Var()
         block.above = pyo.Var(range(count), bounds=(0, None))
         block.below = pyo.Var(range(count), bounds=(0, None))
@@ -449,15 +453,20 @@ class Reweighting(Ambiguity):
         block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
         return value
 
-    def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
-        """Levels above the pieces of each scenario, and a row over all probabilities."""
+    def _write_levels(self, block: Any, loss: Loss, pieces: int) -> None:
+        """A level for each scenario, above all pieces there."""
         count = len(self.scenarios)
-        block.level, block.value = pyo.Var(range(count)), pyo.Var()
+        block.level = pyo.Var(range(count))
         block.rows = pyo.Constraint(
             range(count),
             range(pieces),
             rule=lambda b, i, piece: b.level[i] >= at_a_point(b, loss(b.parent_block(), self._scenario(i))[piece]),
         )
+
+    def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
+        """Levels above the pieces of each scenario, and a row over all probabilities."""
+        self._write_levels(block, loss, pieces)
+        block.value = pyo.Var()
         near: Body = ScenarioBody(self.weights[None])
         if 0.0 not in (self.radius, *self._divergences.values()):
             near = ProbabilityBody(

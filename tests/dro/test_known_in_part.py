@@ -151,3 +151,27 @@ def test_one_piece_at_the_mean_is_proved():
     result = osilp.solve(m)
     assert result.objective == pytest.approx(2 * np.minimum(mean - 0.3, 0.0).sum(), abs=1e-8)
     assert result.certified
+
+
+def test_known_probabilities_are_an_expectation():
+    rng = np.random.default_rng(6)
+    scenarios, weights = rng.normal(size=6), rng.dirichlet(np.ones(6))
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(-1, 1))
+
+    def loss(m, z):
+        return [m.x - z, 2 * (z - m.x)]
+
+    worst = dro.worst_case_expectation(m, loss, dro.Reweighting(scenarios, weights, total_variation=0))
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    x = m.x.value
+    assert result.objective == pytest.approx(weights @ np.maximum(x - scenarios, 2 * (scenarios - x)))
+    frame = dro.worst_case_distribution(result, worst)
+    found = frame.groupby("scenario")["probability"].sum()
+    assert found.reindex(range(6), fill_value=0.0).to_numpy() == pytest.approx(weights)
+    n = pyo.ConcreteModel()
+    n.x = pyo.Var(bounds=(-1, 1))
+    near = dro.Reweighting(scenarios, weights, lower=weights - 1e-12, upper=weights + 1e-12)
+    n.o = pyo.Objective(expr=dro.worst_case_expectation(n, loss, near))
+    assert osilp.solve(n).objective == pytest.approx(result.objective)

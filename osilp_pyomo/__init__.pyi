@@ -29,7 +29,10 @@ from .model.arrays.dot import array as array
 from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
 from .model.function_var import FunctionVar as FunctionVar
+from .model.integrals.expectation import expectation as expectation
+from .model.integrals.terms import integral as integral
 from .model.profile import Profile as Profile
+from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
 from .offline.results import Result as Result
 from .online.chunks.source import Chunks as Chunks
@@ -49,6 +52,8 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .recourse import recourse_bound as recourse_bound
+from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
 from .studies.compare import Study as Study

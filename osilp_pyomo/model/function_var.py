@@ -218,6 +218,9 @@ class FunctionVar(ScalarBlock):
     0.5
     """
 
+    #: What tells it from other blocks.
+    holds_functions = True
+
     def __init__(
         self,
         *sets: Any,
@@ -250,6 +253,7 @@ class FunctionVar(ScalarBlock):
         self.spaces: dict[Any, FunctionSpace] = {}
         self.limits_of: dict[Any, tuple[Any, Any]] = {}
         self.sizes: FloatArray = np.empty(0)
+        self._coefficients_of: dict[Any, tuple[Any, ...]] = {}
         self._dimensions = 1
         self._indexed = bool(sets)
 
@@ -286,6 +290,10 @@ class FunctionVar(ScalarBlock):
             self.limits_of[index] = self._limits(index, declared["bounds"], declared["within"])
         keys = [self.key(index, label) for index in members for label in self.spaces[index].labels]
         self.coefficients = pyo.Var(pyo.Set(initialize=keys, dimen=len(keys[0]) if isinstance(keys[0], tuple) else 1))
+        self._coefficients_of = {
+            index: tuple(self.coefficients[self.key(index, label)] for label in self.spaces[index].labels)
+            for index in members
+        }
         self._declare_bounds(members)
 
     @property
@@ -521,8 +529,7 @@ class FunctionVar(ScalarBlock):
                 f"{what}: it is a function of {self.argument_text()}, {len(self._over)} "
                 f"argument{'s' * (len(self._over) > 1)} (got {len(point)})."
             )
-        space = self.spaces[index]
-        coefficients = [self.coefficients[self.key(index, label)] for label in space.labels]
+        space, coefficients = self.spaces[index], self._coefficients_of[index]
         if isinstance(space, VectorFunctions):
             if order is not None:
                 raise DeclarationError(

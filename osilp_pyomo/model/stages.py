@@ -28,6 +28,7 @@ from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
 from osilp_pyomo.model.function_var import function_vars
+from osilp_pyomo.model.integrals.dae import undiscretized_integrals
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
 from osilp_pyomo.model.stage_locator import StageLocator
@@ -86,6 +87,12 @@ class _Reader:
 
     def __init__(self, model: Any, stages: Any, horizon: int | None) -> None:
         refuse_foreign_components(model)
+        for each in undiscretized_integrals(model):
+            raise ModelError(
+                f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
+                "that the integral would be a trapezoid over its few points; for arrivals write "
+                "osilp.integral(set, rule)."
+            )
         _refuse_functions(model)
         self.model = model
         self.places = StageLocator(model, stages)

@@ -129,7 +129,7 @@ class StageLoop:
         pieces = self.program.index_guard.pieces() if self._on_pieces else ()
         memory = None
         if isinstance(self.policy, ExperienceReplay):
-            memory = Memory(self._evaluator, horizon, self.policy.memory, self.seed)
+            memory = Memory(self._evaluator, self.policy.memory, self.seed)
         live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces, memory=memory)
         live.state = self.policy.start(self.setting(live))
         return live

@@ -24,6 +24,7 @@ from osilp_pyomo.online.chunks.solve import solve_chunks
 from osilp_pyomo.online.chunks.source import Chunks, as_chunks, is_chunked
 from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.online.describe import describe
+from osilp_pyomo.online.experience.choose import default_policy, default_text
 from osilp_pyomo.online.hindsight.concave import solve_convex
 from osilp_pyomo.online.hindsight.lp import stage_lp
 from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
@@ -88,7 +89,11 @@ class OnlineProgram(ProgramData):
 
     def describe(self) -> str:
         """What was understood of the model, in words."""
-        return describe(self, self._own, self.default_guard, self.horizon)
+        return describe(self, self._own, self.default_guard, default_text(self._default()), self.horizon)
+
+    def _default(self, projected: bool = False) -> tuple[Policy, str]:
+        """The policy where none is named, and why."""
+        return default_policy(self.evaluator, self.solver, self.horizon, self.needs(POINTWISE), projected)
 
     def __repr__(self) -> str:
         rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
@@ -103,7 +108,7 @@ class OnlineProgram(ProgramData):
 
     def controller(
         self,
-        policy: Policy,
+        policy: Policy | None = None,
         guard: str | None = None,
         *,
         null: Any = None,
@@ -115,8 +120,9 @@ class OnlineProgram(ProgramData):
 
         Parameters
         ----------
-        policy : Policy
-            How prices are found, such as ``MirrorDescent()`` or ``Resolve()``.
+        policy : Policy, optional
+            How prices are found, such as ``ExperienceReplay()`` or ``Resolve()``. If not given, the one that lost least
+            where it was measured on stages of this kind; ``describe()`` says which and why.
         guard : "pointwise", "projected" or "none", optional
             What keeps decisions within what is left: every grid point, every test function, or nothing. Pointwise
             where that is possible, if not given.
@@ -128,8 +134,9 @@ class OnlineProgram(ProgramData):
         beyond : "error" or "continue"
             What to do with arrivals past the horizon.
         seed : int
-            For integer decisions on ties.
+            For what is random: integer decisions on ties, and which arrivals a policy goes through again.
         """
+        policy = self._default()[0] if policy is None else policy
         if not isinstance(policy, Policy):
             hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
             raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
@@ -185,7 +192,7 @@ class OnlineProgram(ProgramData):
 
     def replay(
         self,
-        policy: Policy,
+        policy: Policy | None = None,
         data: Any = None,
         guard: str | None = None,
         *,
@@ -219,6 +226,7 @@ class OnlineProgram(ProgramData):
         Run, or LongRun for arrivals in chunks
         """
         started = time.perf_counter()
+        policy = self._default(isinstance(data, Batch))[0] if policy is None else policy
         if is_chunked(data) or write is not None:
             self._refuse_beside_chunks("replay", data, profiles)
             controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)

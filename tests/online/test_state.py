@@ -337,6 +337,9 @@ CRAFTED = {
     "fewer numbers left": lambda h, a: a.update({"remaining": a["remaining"][:1]}),
     "more duals": lambda h, a: a.update({"state:dual": np.zeros(500_000)}),
     "a dual that is no number": lambda h, a: a["state:dual"].fill(np.nan),
+    "an infinite dual in single precision": lambda h, a: a.update(
+        {"state:dual": np.full(len(a["state:dual"]), np.inf, np.float32)}
+    ),
     "a dual below its floor": lambda h, a: a["state:dual"].fill(-1.0),
     "whole numbers": lambda h, a: a.update({"remaining": np.zeros(5, dtype=int)}),
     "another array": lambda h, a: a.update({"junk": np.zeros(3)}),
@@ -369,6 +372,7 @@ def test_crafted_files_are_refused(saved, tmp_path, name):
 
 HISTORIES = {
     "counts that do not add up": lambda a: a["history:counts"].__setitem__(0, 5.0),
+    "counts in single precision": lambda a: a.update({"history:counts": a["history:counts"].astype(np.float32)}),
     "fewer rewards": lambda a: a.update({"history:rewards": a["history:rewards"][:3]}),
     "wider uses": lambda a: a.update({"history:usage": np.zeros((25, 1, 9))}),
     "keys that are too long": lambda a: a["history:key_lengths"].__setitem__(0, 2**60),

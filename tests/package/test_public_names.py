@@ -17,8 +17,8 @@ PUBLIC = {
     "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
-    "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "Regret", "Run",
+    "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "RecourseBound", "Regret", "Run", "recourse_bound",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -79,7 +79,7 @@ def test_every_name_has_an_example_that_runs(name):
 
 # Made by functions of the package, not by users.
 MADE = {
-    "Controller", "Decision", "OnlineProgram", "Price", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
+    "Controller", "Decision", "OnlineProgram", "Price", "RecourseBound", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
     "testing.PolicyContractError",
 }  # fmt: skip
 CALLED = [name for name in THINGS if name not in MADE and not name.startswith(("errors.", "displays.", "plugins."))]

@@ -408,7 +408,7 @@ def _balanced_side(
     to both sides of where it is. That costs the square of the distance.
     """
     found = _rebalanced(problem, x, atoms, row_duals, sizes)
-    if _CANCELLED < found.unbalanced < _OPEN:
+    if found.unbalanced > _CANCELLED:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
         again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found

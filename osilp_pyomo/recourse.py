@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from osilp_pyomo._options import TIME_LIMIT, whole_number
-from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.errors import OptionError
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_model
 from osilp_pyomo.offline.adjustable.bound import RecourseBound, bound_policies
 from osilp_pyomo.offline.adjustable.problem import AdjustableProblem
@@ -75,13 +74,17 @@ def recourse_bound(
     TIME_LIMIT.check(time_limit, _WHAT)
     traced = trace_model(model, convex=True)
     solution = _solution_of(traced, result)
-    problem = adjustable_of(traced, _WHAT)
+    problem = AdjustableProblem.of_problem(traced.problem, traced.matched, traced.functions, _WHAT)
     prices = None if result.answer is None or result.answer.price is None else dict(result.prices.items())
     return bound_policies(problem, solution, result.objective, prices, int(scenarios), time_limit)
 
 
 def _solution_of(traced: TracedModel, result: Result) -> Any:
     """The values of a result, which must be one of the model."""
+    if result.policy is not None:
+        raise OptionError(
+            f"{_WHAT}: the result is that of the best policy already; its bound is result.bound, {result.bound:.8g}."
+        )
     if result.answer is None or result.solution is None:
         raise OptionError(f"{_WHAT}: the result has no values (status '{result.status}'), and no rule to be judged.")
     if not result.feasible:
@@ -93,24 +96,3 @@ def _solution_of(traced: TracedModel, result: Result) -> Any:
     if not same or result.solved_for.difference(ModelIdentity.of(traced.problem.core.cost)) is not None:
         raise OptionError(f"{_WHAT}: the result is that of another model; solve this one, and give what comes back.")
     return result.solution
-
-
-def adjustable_of(traced: TracedModel, what: str) -> AdjustableProblem:
-    """A traced model in terms of what its rules decide."""
-    if traced.problem.convex is not None:
-        raise ModelError(
-            f"{what}: the model has an objective or rows that are not linear in the variables, and its bounds are made "
-            "for linear ones."
-        )
-    core = traced.problem.core
-    # Rows of equations over an index stand behind the ordinary ones.
-    count = len(core.row_lower) - sum(len(each.block) for each in traced.matched)
-    ordinary = replace(
-        core,
-        matrix=core.matrix[:count],
-        row_lower=core.row_lower[:count],
-        row_upper=core.row_upper[:count],
-        row_names=[core.row_names[k] for k in range(count)],
-    )
-    families = [*traced.problem.families, *(each.family for each in traced.matched)]
-    return AdjustableProblem.of(ordinary, families, traced.functions, what)

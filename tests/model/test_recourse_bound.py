@@ -319,7 +319,7 @@ def curved():
         (
             no_rules,
             "recourse_bound: the model has no FunctionVar over an uncertainty set, so that no decision reacts to what is "
-            "seen, and the optimum is that of every policy; result.bound says how far it is proved.",
+            "seen, and the optimum is that of every policy; osilp.solve(model).bound says how far it is proved.",
         ),
         (
             costs_at_single_vectors,
@@ -334,8 +334,8 @@ def curved():
         ),
         (
             curved,
-            "recourse_bound: the model has an objective or rows that are not linear in the variables, and its bounds are "
-            "made for linear ones.",
+            "recourse_bound: the model has an objective or rows that are not linear in the variables, and it is made for "
+            "linear ones.",
         ),
     ],
 )
@@ -361,6 +361,11 @@ def test_results_that_cannot_be_bounded():
     with pytest.raises(errors.OptionError) as caught:
         osilp.recourse_bound(m, result, scenarios=0)
     assert str(caught.value) == "recourse_bound: scenarios must be a whole number >= 1 (got 0)."
+    with pytest.raises(errors.OptionError) as caught:
+        osilp.recourse_bound(m, osilp.solve(m, method="column_generation"))
+    assert str(caught.value) == (
+        "recourse_bound: the result is that of the best policy already; its bound is result.bound, 10."
+    )
     m.cost.setub(5)
     with pytest.raises(errors.OptionError) as caught:
         osilp.recourse_bound(m, osilp.solve(m))

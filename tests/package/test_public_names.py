@@ -46,7 +46,7 @@ MODULES = {
 CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp.Study, AtomicPrice, DensityPrice]
 # For other parts of the package, not for users.
 INNER = {
-    "Result": {"load_into", "recourse", "solution", "solved_for", "written"},
+    "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }

@@ -17,7 +17,8 @@ from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.function_spaces import VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.offline.problem import Family
+from osilp_pyomo.offline.matching import MatchedRows
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.recourse import FunctionColumns
 from osilp_pyomo.offline.rows import AffineRows
 
@@ -84,6 +85,27 @@ class AdjustableProblem:
     left_out: tuple[str, ...]
 
     @classmethod
+    def of_problem(
+        cls, problem: SemiInfiniteLP, matched: Sequence[MatchedRows], functions: Sequence[FunctionColumns], what: str
+    ) -> AdjustableProblem:
+        """From a problem with rows of equations over an index behind its ordinary ones."""
+        if problem.convex is not None:
+            raise ModelError(
+                f"{what}: the model has an objective or rows that are not linear in the variables, and it is made for "
+                "linear ones."
+            )
+        core = problem.core
+        count = len(core.row_lower) - sum(len(each.block) for each in matched)
+        ordinary = replace(
+            core,
+            matrix=core.matrix[:count],
+            row_lower=core.row_lower[:count],
+            row_upper=core.row_upper[:count],
+            row_names=[core.row_names[k] for k in range(count)],
+        )
+        return cls.of(ordinary, [*problem.families, *(each.family for each in matched)], functions, what)
+
+    @classmethod
     def of(
         cls, core: FiniteLP, families: Sequence[Family], functions: Sequence[FunctionColumns], what: str
     ) -> AdjustableProblem:
@@ -92,7 +114,7 @@ class AdjustableProblem:
         if not rules:
             raise ModelError(
                 f"{what}: the model has no FunctionVar over an uncertainty set, so that no decision reacts to what is "
-                "seen, and the optimum is that of every policy; result.bound says how far it is proved."
+                "seen, and the optimum is that of every policy; osilp.solve(model).bound says how far it is proved."
             )
         reacting = np.zeros(core.columns, dtype=bool)
         for rule in rules:

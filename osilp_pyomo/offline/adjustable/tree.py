@@ -54,8 +54,8 @@ def merged(points: FloatArray, width: FloatArray) -> FloatArray:
     return result[np.sort(first)]
 
 
-def tree_of(problem: AdjustableProblem, points: Mapping[int, FloatArray]) -> ScenarioTree:
-    """The program over vectors, given by their dimension; rows over other vectors are left out."""
+def tree_of(problem: AdjustableProblem, points: Mapping[int, FloatArray], *, anywhere: bool = False) -> ScenarioTree:
+    """The program over vectors, given by their dimension; each row stands at those of its own set, or ``anywhere``."""
     core, count = problem.core, len(problem.here)
     nodes: tuple[dict[bytes, int], ...] = tuple({} for _ in problem.rules)
     bounds: list[tuple[float, float]] = []
@@ -71,7 +71,8 @@ def tree_of(problem: AdjustableProblem, points: Mapping[int, FloatArray]) -> Sce
     parts: list[_Part] = []
     row_points = []
     for rows in problem.rows:
-        kept = rows.kept(points.get(rows.dimension, np.empty((0, rows.dimension))))
+        given = points.get(rows.dimension, np.empty((0, rows.dimension)))
+        kept = given if anywhere else rows.kept(given)
         row_points.append(kept)
         if len(kept):
             values = [

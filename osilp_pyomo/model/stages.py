@@ -90,8 +90,7 @@ class _Reader:
         for each in undiscretized_integrals(model):
             raise ModelError(
                 f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
-                "that the integral would be a trapezoid over its few points; for arrivals write "
-                "osilp.integral(set, rule)."
+                "that the integral would be a trapezoid over its few points; for arrivals give its values as Params."
             )
         _refuse_functions(model)
         self.model = model

@@ -432,3 +432,29 @@ def test_an_integral_of_pyomo_within_a_semi_infinite_row_is_refused():
         "SemiInfiniteConstraint 'c': it holds the Integral 'area' over 'u', which is not discretized; within a rule "
         "write osilp.integral(m.u, ...)."
     )
+
+
+def test_arrivals_hold_no_integrals():
+    m = pyo.ConcreteModel()
+    m.T = pyo.RangeSet(3)
+    m.u, m.v = ContinuousSet(bounds=(0, 1)), ContinuousSet(bounds=(0, 1))
+    m.place = pyo.Param(m.T, mutable=True, initialize=0.5)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.o = pyo.Objective(expr=sum(m.x.values()), sense=pyo.maximize)
+
+    def heat(m, t, u):
+        return osilp.integral(m.v, lambda v: pyo.exp(-((u - v * m.place[t]) ** 2)) * m.x[t])
+
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(heat(m, t, u) for t in m.T) <= 1.5)
+    assert osilp.solve(m).status == "optimal"
+    assert refused(errors.ModelError, lambda: osilp.compile_online(m, stages=m.T)).startswith(
+        "compile_online: rows and objectives of arrivals cannot hold an integral or a mean (found the integral over v "
+        "in [0, 1] of "
+    )
+    m.area = Integral(m.u, wrt=m.u, rule=lambda m, u: u * m.x[1])
+    m.c.deactivate()
+    m.row = pyo.Constraint(expr=m.area + m.x[2] + m.x[3] <= 2)
+    assert refused(errors.ModelError, lambda: osilp.compile_online(m, stages=m.T)) == (
+        "Integral 'area': the continuous set 'u' is not discretized, so that the integral would be a trapezoid over its "
+        "few points; for arrivals give its values as Params."
+    )

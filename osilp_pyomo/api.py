@@ -18,7 +18,7 @@ from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.assemble import integrals_frame, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
-from osilp_pyomo.offline.matching import check_matched
+from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram

@@ -19,7 +19,7 @@ from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_mod
 from osilp_pyomo.offline.adjustable.column_generation import by_columns
 from osilp_pyomo.offline.assemble import integrals_frame, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
-from osilp_pyomo.offline.matching import check_matched
+from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram

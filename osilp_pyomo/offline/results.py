@@ -14,8 +14,8 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
+from osilp_pyomo.offline.functions.simulation import Recourse
 from osilp_pyomo.offline.prices import Price
-from osilp_pyomo.offline.recourse import Recourse
 from osilp_pyomo.offline.result_text import text_of
 
 T = TypeVar("T")

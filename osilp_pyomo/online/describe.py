@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._jit import HAS_NUMBA
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals

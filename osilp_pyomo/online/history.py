@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals

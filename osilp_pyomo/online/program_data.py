@@ -14,7 +14,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.offline.rows import TermGroup

@@ -16,7 +16,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import MOST
 from osilp_pyomo.errors import OsilpError, SavedStateError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.experience.memory import MEMORY, Memory
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.history import AGES, HISTORY, History

@@ -20,8 +20,8 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import BasisError
 from osilp_pyomo.index.bases import RBF, Basis, Bernstein, BSpline, Functions, Hat, Indicator, Tensor
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial, bernstein_curves, spline_curves, step_curves
 from osilp_pyomo.index.domain import Domain, on_points
-from osilp_pyomo.index.splines import PiecewisePolynomial, bernstein_curves, spline_curves, step_curves
 
 #: What one function of a vector is: the coordinates whose product it is, () for the number 1.
 Monomial = tuple[int, ...]

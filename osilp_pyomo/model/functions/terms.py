@@ -12,7 +12,7 @@ from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError
-from osilp_pyomo.index.function_spaces import CurveFunctions, Curves, Gaussians, VectorFunctions
+from osilp_pyomo.index.curves.spaces import CurveFunctions, Curves, Gaussians, VectorFunctions
 from osilp_pyomo.model.arrays.blocks import TermBlock, light_node
 from osilp_pyomo.model.arrays.expressions import IndexSymbol, apply, as_array, unwrap
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder

@@ -11,8 +11,8 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.index.curves.splines import evaluate_pieces, stacked_pieces
 from osilp_pyomo.index.domain import on_points
-from osilp_pyomo.index.splines import evaluate_pieces, stacked_pieces
 
 
 @dataclass(frozen=True, eq=False)

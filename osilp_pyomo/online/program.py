@@ -141,8 +141,8 @@ class OnlineProgram(ProgramData):
         beyond : "continue" or "error"
             What to do with arrivals past the horizon: go on at the last price after one warning, or refuse them.
         seed : int
-            For what is random: integer decisions on ties, which arrivals a policy goes through again, and the copies of a
-            smoothed sample.
+            For what is random: integer decisions on ties, which arrivals a policy goes through again, and the copies of
+            a smoothed sample.
         log : int or path, optional
             How many of the last decisions ``controller.log`` holds, or a .csv file that all are appended to.
         """

@@ -18,8 +18,8 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.curves.spaces import VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.functions.matching import MatchedRows
-from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.functions.simulation import FunctionColumns
+from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows
 
 # Vectors at which a row is compared with the form that it should have, and what may be missed of its coefficients.

@@ -87,12 +87,11 @@ class DeclarationError(OsilpError, ValueError):
     >>> m.u = ContinuousSet(bounds=(0, 1))
     >>> m.x = pyo.Var(bounds=(0, 1))
     >>> m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
-    >>> m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u == 1)
+    >>> m.row = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u < 1)
     Traceback (most recent call last):
     ...
-    osilp_pyomo.errors.DeclarationError: SemiInfiniteConstraint 'row': '==' for every point of an index leaves no room
-    to decide (found u*x == 1); use a ranged row (low, body, high), or match the functions' parameters by ordinary
-    constraints.
+    osilp_pyomo.errors.DeclarationError: SemiInfiniteConstraint 'row': '<' and '>' describe open sets (found
+    u*x < 1); use <= or >=.
     """
 
 

@@ -490,6 +490,17 @@ def test_different_spaces_are_refused_and_collocation_is_said():
     assert len(result.dual(m.decay)) == 11
 
 
+def test_an_equation_that_nothing_satisfies():
+    """x u == 1 for all u: the right-hand side is no multiple of u."""
+    for rule in (lambda m, u: m.x * u == 1, lambda m, u: (m.x * u, 1)):
+        m = pyo.ConcreteModel()
+        m.u, m.x = ContinuousSet(bounds=(0, 1)), pyo.Var()
+        m.o = pyo.Objective(expr=m.x)
+        m.row = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+        with pytest.raises(errors.ModelError, match="holds for no choice of its variables at every point"):
+            osilp.solve(m)
+
+
 def test_equations_without_a_curve():
     m = pyo.ConcreteModel()
     m.u = ContinuousSet(bounds=(0, 1))

@@ -27,16 +27,6 @@ DECLARATIONS = {
         "SemiInfiniteConstraint 'bad': its rule returned Feasible, which holds no variable; return a relation such as "
         "left <= right, or Constraint.Skip for no row.",
     ),
-    "equality": (
-        lambda m: {"rule": lambda m, u: m.x * u == 1},
-        "SemiInfiniteConstraint 'bad': '==' for every point of an index leaves no room to decide (found u*x == 1); use "
-        "a ranged row (low, body, high), or match the functions' parameters by ordinary constraints.",
-    ),
-    "equality tuple": (
-        lambda m: {"rule": lambda m, u: (m.x * u, 1)},
-        "SemiInfiniteConstraint 'bad': '==' for every point of an index leaves no room to decide (found u*x == 1); use "
-        "a ranged row (low, body, high), or match the functions' parameters by ordinary constraints.",
-    ),
     "strict": (
         lambda m: {"rule": lambda m, u: m.x * u < 1},
         "SemiInfiniteConstraint 'bad': '<' and '>' describe open sets (found u*x < 1); use <= or >=.",

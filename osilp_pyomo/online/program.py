@@ -92,9 +92,10 @@ class OnlineProgram(ProgramData):
         """What was understood of the model, in words."""
         return describe(self, self._own, self.default_guard, default_text(self._default()), self.horizon)
 
-    def _default(self, projected: bool = False) -> tuple[Policy, str]:
+    def _default(self, projected: bool = False, forecast: Any = None) -> tuple[Policy, str]:
         """The policy where none is named, and why."""
-        return default_policy(self.evaluator, self.solver, self.horizon, self.needs(POINTWISE), projected)
+        needing = self.needs(POINTWISE)
+        return default_policy(self.evaluator, self.solver, self.horizon, needing, projected, forecast is not None)
 
     def __repr__(self) -> str:
         rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
@@ -146,7 +147,7 @@ class OnlineProgram(ProgramData):
         log : int or path, optional
             How many of the last decisions ``controller.log`` holds, or a .csv file that all are appended to.
         """
-        policy = self._default()[0] if policy is None else policy
+        policy = self._default(forecast=forecast)[0] if policy is None else policy
         if not isinstance(policy, Policy):
             hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
             raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
@@ -247,7 +248,7 @@ class OnlineProgram(ProgramData):
         Run, or LongRun for arrivals in chunks
         """
         started = time.perf_counter()
-        policy = self._default(isinstance(data, Batch))[0] if policy is None else policy
+        policy = self._default(isinstance(data, Batch), forecast)[0] if policy is None else policy
         if is_chunked(data) or write is not None:
             self._refuse_beside_chunks("replay", data, profiles)
             controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)

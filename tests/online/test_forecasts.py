@@ -88,6 +88,13 @@ def test_a_forecast_prices_the_first_arrival(program):
     assert controller.decide(value=0.01, place=0.5).x == 0
 
 
+def test_where_no_policy_is_named_a_forecast_gets_one_that_takes_it():
+    m = demo_model(arrivals=150)
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(5), grid=40)
+    assert program.controller().policy == osilp.ExperienceReplay()
+    assert program.controller(forecast=day(1)).policy == osilp.Resolve(exact=True)
+
+
 def test_rows_after_an_arrival():
     frame = pd.DataFrame({"value": range(10)})
     assert place_of(10, 3, 100) == 0

@@ -14,11 +14,17 @@ _FEW = 100
 
 
 def default_policy(
-    evaluator: Evaluator, solver: StageSolver, horizon: int, needing: BoolArray, projected: bool = False
+    evaluator: Evaluator,
+    solver: StageSolver,
+    horizon: int,
+    needing: BoolArray,
+    projected: bool = False,
+    foreseen: bool = False,
 ) -> tuple[Policy, str]:
     """A policy for stages of a program, and why it is that one, in half a sentence.
 
-    ``needing`` (R,) says which rows need something; of arrivals that are ``projected`` nothing is known at points.
+    ``needing`` (R,) says which rows need something; of arrivals that are ``projected`` nothing is known at points;
+    ``foreseen`` that there is a forecast.
     """
     linear = evaluator.template.linear
     if projected:
@@ -29,6 +35,8 @@ def default_policy(
         return Resolve(exact=True), "a stage is more than bounds or one of several options"
     if needing.any() or any(group.equality for group in evaluator.groups):
         return Resolve(exact=True), "a row needs something, or is an equality"
+    if foreseen:
+        return Resolve(exact=True), "a forecast is a sample, which its problem takes in"
     if horizon < _FEW:
         return Resolve(exact=True), f"fewer than {_FEW} arrivals are expected"
     # As good as solving again, or better, on most instances, and a hundred times as fast.

@@ -13,7 +13,7 @@ import lazy_loader
 from osilp_pyomo import plugins as plugins
 from osilp_pyomo._version import __version__ as __version__
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
-from osilp_pyomo.model.function_var import FunctionVar as FunctionVar
+from osilp_pyomo.model.functions.component import FunctionVar as FunctionVar
 from osilp_pyomo.model.profile import Profile as Profile
 from osilp_pyomo.robust import solver as _robust_solver  # noqa: F401
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from osilp_pyomo.errors import OptionError
 
 #: Offline methods.
-METHODS = ("auto", "exchange", "counterpart", "discretized", "projected")
+METHODS = ("auto", "exchange", "counterpart", "discretized", "projected", "column_generation")
 #: How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
 AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")
 
@@ -75,7 +75,8 @@ METHOD = _choice(
     METHODS,
     "By what fits the rows, as ``result.why`` tells; by exchange, exact over the continuum with a bracket; as the "
     "finite program, linear or with cones, that duality makes of rows affine in an uncertain vector of a convex set; "
-    "on the points of a grid; or on test functions. The last two give bounds.",
+    "on the points of a grid, or on test functions, which give bounds; or by column generation, which finds the best "
+    "of all policies, and no formula of it, where every FunctionVar sees everything and the set has few vertices.",
     quoted=False,
 )
 GRID = Option(

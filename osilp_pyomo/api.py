@@ -15,10 +15,11 @@ from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
-from osilp_pyomo.model.trace import active_objective, refuse_no_model, trace_model
+from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
+from osilp_pyomo.offline.adjustable.column_generation import by_columns
 from osilp_pyomo.offline.assemble import integrals_frame, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
-from osilp_pyomo.offline.matching import check_matched
+from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
@@ -80,11 +81,13 @@ def solve(
         raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
     if basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
-    if grid is not None and method in ("auto", "exchange", "counterpart"):
+    if grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
     with IterationReporter(method, tee, progress) as report, recorded_integrals() as accuracies:
         traced = trace_model(model, convex=True)
+        if method == "column_generation":
+            return _solve_by_columns(model, traced, time_limit, load, tee, started)
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
         placed: Sequence[Any] = ()
         if method == "discretized":
@@ -116,6 +119,25 @@ def solve(
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)
+    if tee:
+        print(result)
+    return result
+
+
+def _solve_by_columns(
+    model: Any, traced: TracedModel, time_limit: float | None, load: bool, tee: bool, started: float
+) -> Result:
+    """Solve for the best of all policies; only what is decided at once has values."""
+    with one_thread():
+        at_once, solved, policy = by_columns(traced.problem, traced.matched, traced.functions, time_limit)
+    result = result_of(at_once, "column_generation", solved, time.monotonic() - started)
+    result = replace(result, policy=policy, solved_for=ModelIdentity.of(traced.problem.core.cost))
+    if load and result.answer is not None:
+        result.load(model)
+        for each in traced.variables:
+            # A policy without a formula has no coefficients.
+            if each.name not in result.values.index:
+                each.set_value(None)
     if tee:
         print(result)
     return result

@@ -19,7 +19,7 @@ from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
 from osilp_pyomo.index.where import FormulaRegion

@@ -19,7 +19,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.agreement import refuse_other_trace
 from osilp_pyomo.model.arrays.blocks import TermBlock
@@ -27,7 +27,7 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
-from osilp_pyomo.model.function_var import function_vars
+from osilp_pyomo.model.functions.component import function_vars
 from osilp_pyomo.model.integrals.dae import undiscretized_integrals
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of

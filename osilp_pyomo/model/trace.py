@@ -41,9 +41,9 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.convex_terms import CurvedReader
-from osilp_pyomo.model.equalities import equality_rows
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
-from osilp_pyomo.model.function_var import FunctionVar, function_vars
+from osilp_pyomo.model.functions.component import FunctionVar, function_vars
+from osilp_pyomo.model.functions.equalities import equality_rows
 from osilp_pyomo.model.integrals.dae import ExactIntegrals
 from osilp_pyomo.model.linear import (
     SKIP,
@@ -56,10 +56,10 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.offline.matching import MatchedRows, with_matched_rows
+from osilp_pyomo.offline.functions.matching import MatchedRows, with_matched_rows
+from osilp_pyomo.offline.functions.simulation import FunctionColumns, Recourse
 from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
-from osilp_pyomo.offline.recourse import FunctionColumns, Recourse
 from osilp_pyomo.offline.rows import RowCurvature, Rows, SampledRows, TermCurvature, TermGroup, TracedRows
 
 

@@ -14,7 +14,7 @@ from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning
 from osilp_pyomo.index.quadrature.measures import Accuracy
 from osilp_pyomo.offline.conflicts import Clause
-from osilp_pyomo.offline.matching import MATCHED, CheckedRows, JoinedNames, MatchedRows
+from osilp_pyomo.offline.functions.matching import MATCHED, CheckedRows, JoinedNames, MatchedRows
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof

@@ -57,6 +57,8 @@ def text_of(result: Any) -> str:
     lines += _remark_lines(result)
     if _had_a_choice(result):
         lines.append(f"  method     {result.method}: {result.why}")
+    if result.policy is not None:
+        return "\n".join([*lines, *_policy_lines(result)])
     lines.append(_bound_line(result))
     lines += _equation_lines(result)
     by_size = sorted(
@@ -115,6 +117,18 @@ def _bound_line(result: Any) -> str:
     if not result.certified:
         how = "not certified" if result.feasible else "no feasible values"
     return f"  bracket    [{low:.10g}, {high:.10g}], gap {result.gap:.2g}; {how}"
+
+
+def _policy_lines(result: Any) -> list[str]:
+    """What is known of the best of all policies."""
+    low, high = result.bracket
+    known = "of all policies" if result.certified else "not certified"
+    whole = result.why.partition(": ")[2]
+    return [
+        f"  bracket    [{low:.10g}, {high:.10g}], gap {result.gap:.2g}; {known}",
+        f"  vertices   {whole or 'see result.log'}",
+        "  policy     a program for each vector: result.function(...), result.simulate(draws); it has no coefficients",
+    ]
 
 
 def _equation_lines(result: Any) -> list[str]:

@@ -12,9 +12,10 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
+from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
+from osilp_pyomo.offline.functions.simulation import Recourse
 from osilp_pyomo.offline.prices import Price
-from osilp_pyomo.offline.recourse import Recourse
 from osilp_pyomo.offline.result_text import text_of
 
 T = TypeVar("T")
@@ -205,6 +206,7 @@ class Result:
     nominal: Mapping[str, float] = field(default_factory=dict)
     equations: dict[str, str] = field(default_factory=dict)
     recourse: Recourse | None = None
+    policy: BestPolicy | None = None
     solution: FloatArray | None = None
 
     def _answer(self, wanted: str) -> Answer:
@@ -392,6 +394,11 @@ class Result:
                 "variables that are numbers are in result.values."
             )
         values = self.values
+        if self.policy is not None:
+            found = decision.with_values({})
+            if isinstance(found, dict):
+                return {index: self.policy.function(each.name) for index, each in found.items()}
+            return self.policy.function(found.name)
         return decision.with_values(dict(zip(values.index, values.tolist(), strict=True)))
 
     def simulate(self, draws: Any) -> pd.DataFrame:
@@ -424,6 +431,8 @@ class Result:
         1  7.0   4.0        0.0
         """
         self._answer("simulation")
+        if self.policy is not None:
+            return self.policy.simulate(draws)
         if self.recourse is None or self.solution is None:
             raise ModelError(
                 "result.simulate: the solved model has no rows over an uncertainty set, so that nothing in it depends "

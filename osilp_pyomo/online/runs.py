@@ -34,6 +34,7 @@ _WHY = {
 }
 #: What each offline method stands for as a benchmark.
 BENCHMARKS = {
+    "column_generation": "R*_T (the best of all policies)",
     "counterpart": "R*_T (exact, by its counterpart)",
     "exchange": "R*_T (exact over the continuum)",
     "discretized": "R*_m (at the points of the grid)",

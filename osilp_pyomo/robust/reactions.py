@@ -11,7 +11,7 @@ from pyomo.common.modeling import unique_component_name
 from pyomo.common.numeric_types import native_numeric_types
 
 from osilp_pyomo.errors import DeclarationError
-from osilp_pyomo.model.function_var import FunctionVar
+from osilp_pyomo.model.functions.component import FunctionVar
 from osilp_pyomo.robust.uncertain import UncertainVector, members_held
 
 

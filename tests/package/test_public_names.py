@@ -18,7 +18,8 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "Regret", "Run",
+    "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
+    "recourse_bound",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -31,7 +32,7 @@ MODULES = {
     },
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
-        "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
+        "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
         "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
         "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
@@ -45,7 +46,7 @@ MODULES = {
 CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp.Study, AtomicPrice, DensityPrice]
 # For other parts of the package, not for users.
 INNER = {
-    "Result": {"load_into", "recourse", "solution", "solved_for", "written"},
+    "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }
@@ -79,7 +80,7 @@ def test_every_name_has_an_example_that_runs(name):
 
 # Made by functions of the package, not by users.
 MADE = {
-    "Controller", "Decision", "OnlineProgram", "Price", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
+    "Controller", "Decision", "OnlineProgram", "Price", "RecourseBound", "Regret", "Result", "Run", "Study", "StudyInterrupted", "dro.Ambiguity",
     "testing.PolicyContractError",
 }  # fmt: skip
 CALLED = [name for name in THINGS if name not in MADE and not name.startswith(("errors.", "displays.", "plugins."))]

@@ -332,7 +332,8 @@ def test_infinite_right_hand_side():
 OPTIONS = {
     "method": (
         {"method": "magic"},
-        "solve: method must be one of auto, exchange, counterpart, discretized, projected (got 'magic').",
+        "solve: method must be one of auto, exchange, counterpart, discretized, projected, column_generation "
+        "(got 'magic').",
     ),
     "tolerance": ({"tolerance": 0}, "solve: tolerance must be a number between 0 and 1 (got 0)."),
     "time": ({"time_limit": -1}, "solve: time_limit must be a number of seconds > 0 (got -1)."),
@@ -383,7 +384,7 @@ def test_results_without_values():
         ({"solver": ["highs"]}, "solve: solver must be one of 'auto', 'dual', 'highs' (got ['highs'])."),
         (
             {"method": np.array(["exchange", "x"])},
-            "solve: method must be one of auto, exchange, counterpart, discretized, projected (got "
+            "solve: method must be one of auto, exchange, counterpart, discretized, projected, column_generation (got "
             f"{np.array(['exchange', 'x'])!r}).",
         ),
     ],

@@ -13,11 +13,11 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack, Table
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial
+from osilp_pyomo.index.curves.stack import CurveStack, Table
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.quadrature.adaptive import REACHED, Line, Quadrature, composite, integrate, integrate_box
-from osilp_pyomo.index.splines import PiecewisePolynomial
 
 # An integral whose error may be a larger share of its size is refused: it may not exist.
 _TRUSTED = 1e-6

@@ -11,7 +11,7 @@ import numpy as np
 from pyomo.dae import ContinuousSet
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.quadrature.adaptive import Line
 from osilp_pyomo.index.quadrature.measures import BoxMeasure, IntegralFunction, Measure

@@ -18,7 +18,7 @@ from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, DeclarationError, NotConvexError, OsilpError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.quadrature.measures import Integrand
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of, light_node

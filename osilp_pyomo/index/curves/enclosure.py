@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index.curves import CurveStack, Table, takes_arrays
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial
+from osilp_pyomo.index.curves.stack import CurveStack, Table, takes_arrays
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening
 from osilp_pyomo.index.enclosures.intervals import Interval
-from osilp_pyomo.index.splines import PiecewisePolynomial
 
 # Knots inside of a box that are looked at one by one; with more of them, the range of the whole curve counts.
 _KNOTS = 8

@@ -141,9 +141,10 @@ def integrals_frame(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
             worst[each.text] = each
     for each in worst.values():
         if not each.reached:
+            place = "" if np.isnan(each.place) else f", worst near {each.place:.6g}"
             warn_user(
                 f"{each.text}: it is computed to about {each.error:.2g} only (its absolute value has the integral "
-                f"{each.size:.6g}), worst near {each.place:.6g}.",
+                f"{each.size:.6g}){place}.",
                 AccuracyWarning,
             )
     return pd.DataFrame(

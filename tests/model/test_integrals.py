@@ -52,6 +52,10 @@ CLOSED_FORMS = [
     ("gamma", (0, INF), lambda u: u**3 * pyo.exp(-u), 6.0),
     ("to the left", (INF, 0), lambda u: pyo.exp(u) * u**2, 2.0),
     ("Cauchy", (INF, INF), lambda u: 1 / (1 + u**2), PI),
+    ("Gaussian that no node sees", (INF, INF), lambda u: pyo.exp(-(((u - 1e4) / 0.1) ** 2)), 0.1 * np.sqrt(PI)),
+    ("bump far out", (0, 1e6), lambda u: pyo.exp(-((u - 500000.3) ** 2)), np.sqrt(PI)),
+    ("square wave", (0, 1), lambda u: pyo.Expr_if(pyo.sin(200 * u) >= 0, 1, 0), 32 * PI / 200),
+    ("terms that cancel", (0, 1), lambda u: 1e8 + u - 1e8, 0.5),
     ("kink without end", (INF, INF), lambda u: pyo.exp(-abs(u - 2)), 2.0),
     ("error function", (0, 2), lambda u: pyo.exp(-(u**2)) * 2 / np.sqrt(PI), special.erf(2)),
 ]
@@ -283,6 +287,11 @@ DISTRIBUTIONS = [
     (scipy.stats.gamma(0.5), lambda x: x, 0.5),
     (scipy.stats.beta(1000, 3000), lambda x: x, 0.25),
     (scipy.stats.t(5), lambda x: x**2, 5 / 3),
+    (scipy.stats.norm(1e6, 1e-3), lambda x: x, 1e6),
+    (scipy.stats.beta(0.5, 0.5), lambda x: x, 0.5),
+    (scipy.stats.gamma(0.01), lambda x: x, 0.01),
+    (scipy.stats.pareto(1.5), lambda x: x, 3.0),
+    (scipy.stats.poisson(1e6), lambda x: x, 1e6),
     (scipy.stats.poisson(4.5), lambda x: x**2, 4.5 + 4.5**2),
     (scipy.stats.binom(10, 0.3), lambda x: np.maximum(x - 2, 0), None),
     (scipy.stats.rv_discrete(values=([1, 2, 7], [0.5, 0.25, 0.25])), lambda x: x, 2.75),
@@ -297,6 +306,20 @@ def test_distributions(distribution, rule, value):
     if value is None:
         value = distribution.expect(rule)
     assert osilp.solve(m).objective == pytest.approx(value, rel=1e-9)
+
+
+def test_what_is_not_reached_is_told_with_the_place():
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(1e9, 1e9 + 1, 0)
+    m.x = pyo.Var(bounds=(0, 1))
+    m.o = pyo.Objective(expr=osilp.integral(m.u, lambda u: (u - 1e9) ** 2 * m.x), sense=pyo.maximize)
+    with pytest.warns(errors.AccuracyWarning, match="it is computed to about 4.4e-07 only"):
+        assert osilp.solve(m).objective == pytest.approx(1 / 3, rel=1e-6)
+    m.o.set_value(osilp.expectation(scipy.stats.zipf(3.5), lambda xi: xi * m.x))
+    with pytest.warns(errors.AccuracyWarning, match=r"mean over xi in zipf\(3.5\) of xi: it is computed to about"):
+        result = osilp.solve(m)
+    exact = special.zeta(2.5) / special.zeta(3.5)
+    assert abs(result.objective - exact) <= result.integrals["error"].max() + 1e-12
 
 
 def test_samples_with_names_and_weights():
@@ -416,6 +439,10 @@ def test_refusals():
          "a sample; a distribution has its own."),
     ]:  # fmt: skip
         assert refused(errors.DeclarationError, call) == text
+    m.o.set_value(osilp.expectation(scipy.stats.cauchy(), lambda xi: m.x * xi))
+    assert refused(errors.DataError, lambda: osilp.solve(m)).startswith(
+        "mean over xi in cauchy() of xi: it cannot be computed to six digits near xi = "
+    )
     assert refused(errors.DataError, lambda: osilp.expectation([1.0, np.nan], lambda xi: m.x)) == (
         "expectation: row 1 of the sample holds nan; every entry must be a finite number."
     )

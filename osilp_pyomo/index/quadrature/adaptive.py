@@ -131,12 +131,14 @@ class Line:
 class Quadrature:
     """Integrals of some functions, (n,) each.
 
-    ``errors`` are estimates of what they are off by, ``sizes`` the integrals of the absolute values, ``places`` where
-    the estimate is largest, ``points`` how many values were taken in all, ``cuts`` where pieces of any of them end.
+    ``errors`` are estimates of what they are off by, ``rounding`` what of that comes from rounding, ``sizes`` the
+    integrals of the absolute values, ``places`` where the estimate is largest, ``points`` how many values were taken in
+    all, ``cuts`` where pieces of any of them end.
     """
 
     values: FloatArray
     errors: FloatArray
+    rounding: FloatArray
     sizes: FloatArray
     places: FloatArray
     points: int
@@ -193,7 +195,7 @@ def integrate(
     switches : sequence of callables
         Called like ``functions``: at their zeros there may be one too.
     enclosed : callable, optional
-        Bounds of the functions between two places, of a line with ends.
+        Bounds of the functions between two places.
     pieces : int
         How many pieces to begin with at least.
 
@@ -212,8 +214,8 @@ def integrate(
     )
     found = rules(owner, low, high)
     points = 15 * len(owner)
-    if enclosed is not None and line.finite:
-        found, more = _looked_into(found, rules, enclosed, count)
+    if enclosed is not None:
+        found, more = _looked_into(found, rules, line, enclosed, count)
         points += more
     done: list[_Pieces] = []
     done_value, done_size, done_error, done_count = np.zeros((4, count))
@@ -251,7 +253,8 @@ def _rules(functions: Functions, line: Line, owner: IntArray, low: FloatArray, h
     t = 0.5 * (low + high)[:, None] + half[:, None] * _LOOKED_AT
     u, slope = line.place(t)
     with np.errstate(all="ignore"):
-        values = functions(owner, u) * slope
+        bare = functions(owner, u)
+        values = bare * slope
         ends = values[:, 15:]
         values = values[:, :15]
         broken = ~np.isfinite(values)
@@ -266,7 +269,8 @@ def _rules(functions: Functions, line: Line, owner: IntArray, low: FloatArray, h
         # At the very end of the line there may be a pole, which the rules see in their own way.
         error = error + np.where(np.isfinite(missed), missed, 0.0) * half * _BLIND
         error = np.where(broken.any(axis=1), np.inf, error)
-    seen = np.stack([values.min(axis=1), values.max(axis=1)])
+    bare = np.where(np.isfinite(bare), bare, 0.0)
+    seen = np.stack([bare.min(axis=1), bare.max(axis=1)])
     return _Pieces(owner, low, high, kronrod * half, error, size, seen)
 
 
@@ -343,6 +347,7 @@ def _lowest(at: Functions, owner: IntArray, side: FloatArray, low: FloatArray, h
 def _looked_into(
     found: _Pieces,
     rules: Callable[[IntArray, FloatArray, FloatArray], _Pieces],
+    line: Line,
     enclosed: Enclosed,
     count: int,
 ) -> tuple[_Pieces, int]:
@@ -350,7 +355,7 @@ def _looked_into(
     points = 0
     rest: list[_Pieces] = []
     for _ in range(_LOOKS):
-        bounds = enclosed(found.owner, found.low, found.high)
+        bounds = enclosed(found.owner, line.place(found.low)[0], line.place(found.high)[0])
         if bounds is None:
             break
         least, most = found.seen
@@ -385,14 +390,15 @@ def _summed(found: _Pieces, count: int, line: Line, points: int) -> Quadrature:
     sizes = np.bincount(owner, found.size[order], count).astype(float)
     # A place where it jumps, or a narrow peak, is known up to rounding.
     heights = np.zeros(count)
-    reach = np.maximum(np.abs(found.low), np.abs(found.high)) if line.finite else np.ones(len(found.low))
+    reach = np.abs(line.place(0.5 * (found.low + found.high))[0])
     np.maximum.at(heights, found.owner, np.abs(found.seen).max(axis=0) * np.minimum(reach, 1e300))
-    errors = np.bincount(owner, found.error[order], count) + 2 * _EPS * (2 * sizes + heights)
+    rounding = 2 * _EPS * (2 * sizes + heights)
+    errors = np.bincount(owner, found.error[order], count) + rounding
     places = np.full(count, np.nan)
     worst = np.lexsort((found.error, found.owner))
     places[found.owner[worst]] = line.place(0.5 * (found.low + found.high))[0][worst]
     cuts = np.unique(np.concatenate([found.low, found.high]))
-    return Quadrature(values, errors, sizes, places, points, cuts)
+    return Quadrature(values, errors, rounding, sizes, places, points, cuts)
 
 
 def integrate_box(

@@ -1,4 +1,4 @@
-"""Integrals of a formula as functions of its data, over a box, over points with weights, or against a density."""
+"""Integrals of a formula as functions of its data, over a box, over points with weights, or over quantiles."""
 
 from __future__ import annotations
 
@@ -121,6 +121,8 @@ class Measure(ABC):
 
     #: How many coordinates it has.
     dimension: int
+    #: What to do where an integral over it cannot be computed.
+    way_out = "Take a sample, as by .rvs(10_000, random_state=1)."
 
     @abstractmethod
     def integrate(self, integrand: Integrand, count: int) -> Quadrature:
@@ -137,6 +139,10 @@ class BoxMeasure(Measure):
 
     lines: tuple[Line, ...]
     marks: tuple[FloatArray, ...]
+
+    way_out = (
+        "Take the place out of the set, or give it as a point of the ContinuousSet where the function jumps there."
+    )
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
@@ -193,7 +199,7 @@ class PointMeasure(Measure):
         return self.places.shape[1]
 
     def integrate(self, integrand: Integrand, count: int) -> Quadrature:
-        values, sizes = np.zeros((2, count))
+        values, sizes, ends = np.zeros((3, count))
         step = max(1, _BLOCK // len(self.places))
         with np.errstate(all="ignore"):
             for first in range(0, count, step):
@@ -201,35 +207,79 @@ class PointMeasure(Measure):
                 axes = [np.broadcast_to(axis, (len(owner), len(self.places))) for axis in self.places.T]
                 found = integrand.values(owner, axes)
                 values[owner], sizes[owner] = found @ self.weights, np.abs(found) @ self.weights
-        errors = (4 * np.finfo(float).eps + self.lost) * sizes
-        return Quadrature(values, errors, sizes, np.full(count, np.nan), count * len(self.places), np.empty(0))
+                # Beyond its values a tail may go on growing.
+                ends[owner] = 10 * np.maximum(np.abs(found[:, 0]), np.abs(found[:, -1]))
+        rounding = 4 * np.finfo(float).eps * sizes
+        errors = rounding + self.lost * (sizes + ends)
+        return Quadrature(
+            values, errors, rounding, sizes, np.full(count, np.nan), count * len(self.places), np.empty(0)
+        )
 
     def points(self, integrand: Integrand, count: int) -> tuple[FloatArray, FloatArray]:
         return self.places, self.weights
 
 
 @dataclass(frozen=True, eq=False)
-class DensityMeasure(Measure):
-    """A density on a line; ``marks`` are places of it at which pieces begin, such as quantiles."""
+class QuantileMeasure(Measure):
+    """A distribution on the line, by its quantiles: the mean is the integral over the probability.
 
-    line: Line
-    density: Callable[[FloatArray], FloatArray]
-    marks: FloatArray
+    ``below(q)`` is the quantile of q, ``above(q)`` that of 1 - q, and ``side(x)`` the probabilities on both sides of a
+    place. Each half is integrated by itself, so that two tails that cancel do not hide that there is no mean.
+    """
+
+    below: Callable[[FloatArray], FloatArray]
+    above: Callable[[FloatArray], FloatArray]
+    sides: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
     dimension = 1
 
+    def _halves(self, integrand: Integrand, count: int) -> list[Quadrature]:
+        knots = integrand.knots(0)
+        found = []
+        for quantile, at_knots in zip((self.below, self.above), self.sides(knots), strict=True):
+
+            def place(q: FloatArray, quantile: Callable[[FloatArray], FloatArray] = quantile) -> FloatArray:
+                unique, where = np.unique(q, return_inverse=True)
+                return np.asarray(quantile(unique), dtype=float)[where.reshape(-1)].reshape(q.shape)
+
+            found.append(
+                integrate(
+                    lambda owner, q, place=place: integrand.values(owner, [place(q)]),  # type: ignore[misc]
+                    count,
+                    _HALF,
+                    _within(_HALF, at_knots),
+                    [
+                        lambda owner, q, each=each, place=place: each(owner, [place(q)])  # type: ignore[misc]
+                        for each in integrand.switches
+                    ],
+                )
+            )
+        return found
+
     def integrate(self, integrand: Integrand, count: int) -> Quadrature:
-        return integrate(
-            lambda owner, u: integrand.values(owner, [u]) * self.density(u),
-            count,
-            self.line,
-            _within(self.line, np.concatenate([self.marks, integrand.knots(0)])),
-            [lambda owner, u, each=each: each(owner, [u]) for each in integrand.switches],  # type: ignore[misc]
+        low, high = self._halves(integrand, count)
+        first = low.errors > high.errors
+        return Quadrature(
+            low.values + high.values,
+            low.errors + high.errors,
+            low.rounding + high.rounding,
+            low.sizes + high.sizes,
+            np.where(first, self.below(low.places), self.above(high.places)),
+            low.points + high.points,
+            np.empty(0),
         )
 
     def points(self, integrand: Integrand, count: int) -> tuple[FloatArray, FloatArray]:
-        places, weights = composite(self.line, _few(self.integrate(integrand, count).cuts))
-        return places[:, None], weights * self.density(places)
+        places, weights = [], []
+        for quantile, half in zip((self.below, self.above), self._halves(integrand, count), strict=True):
+            q, weight = composite(_HALF, _few(half.cuts))
+            places.append(np.asarray(quantile(q), dtype=float))
+            weights.append(weight)
+        return np.concatenate(places)[:, None], np.concatenate(weights)
+
+
+# Probabilities up to a half.
+_HALF = Line(0.0, 0.5)
 
 
 def _within(line: Line, places: FloatArray) -> FloatArray:
@@ -274,15 +324,14 @@ class IntegralFunction:
         slots = [each if isinstance(each, CurveStack) else data[each] for each in self.fill]
         found = self.measure.integrate(Integrand(self.formula, slots), data.shape[1])
         with np.errstate(all="ignore"):
-            shares = np.where(found.sizes > 0, found.errors / found.sizes, 0.0)
+            shares = np.where(found.sizes > 0, (found.errors - found.rounding) / found.sizes, 0.0)
             shares = np.where(np.isfinite(found.values) & np.isfinite(found.errors), shares, np.inf)
         worst = int(np.argmax(shares))
         if shares[worst] > _TRUSTED:
             place = "" if np.isnan(found.places[worst]) else f" near {self.variable} = {found.places[worst]:.6g}"
             raise DataError(
                 f"{self.name}: it cannot be computed to six digits{place} (found {found.values[worst]:g}, with an "
-                f"estimated error of {found.errors[worst]:.2g}); it may not exist. Take the place out of the set, or "
-                "give it as a point of the ContinuousSet where the function jumps there."
+                f"estimated error of {found.errors[worst]:.2g}); it may not exist. {self.measure.way_out}"
             )
         record = _RECORD.get()
         if record is not None:

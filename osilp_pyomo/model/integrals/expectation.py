@@ -11,8 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, DeclarationError
-from osilp_pyomo.index.quadrature.adaptive import Line, integrate
-from osilp_pyomo.index.quadrature.measures import DensityMeasure, Measure, PointMeasure
+from osilp_pyomo.index.quadrature.measures import Measure, PointMeasure, QuantileMeasure
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.integrals.nodes import OverMeasure
 from osilp_pyomo.model.integrals.terms import integrated
@@ -20,8 +19,7 @@ from osilp_pyomo.model.integrals.terms import integrated
 # Mass of a discrete distribution without end that may be left out, values of it that are looked at, and what the mass
 # of a density may be off by.
 _LOST, _MOST_VALUES, _MASS = 1e-15, 1_000_000, 1e-8
-# Quantiles at which pieces begin, and how many points a trace is compared at.
-_QUANTILES = (1e-12, 1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999, 1 - 1e-5, 1 - 1e-8, 1 - 1e-12)
+# How many points a trace is compared at.
 _TRIED = 3
 
 
@@ -50,7 +48,8 @@ def expectation(given: Any, rule: Callable[..., Any], *, weights: Any = None) ->
     ----------
     given : DataFrame, Series, array, or distribution of scipy.stats
         The rows of a sample, each as likely as the others unless ``weights`` are given; or a frozen distribution with
-        one variable: a discrete one is summed up, a density integrated with an estimate of the error in the result.
+        one variable: a discrete one is summed up, another integrated over its quantiles, with an estimate of the error
+        in the result.
     rule : callable
         ``rule(xi)``: an expression, linear in the variables; ``xi`` is a number, or a vector where rows have several
         columns, whose entries are known by place and by the name of their column.
@@ -201,8 +200,7 @@ def _discrete(given: Any, name: str) -> PointMeasure:
         at = np.array(inner.xk, dtype=float)
         return PointMeasure(at[:, None], np.array(given.pmf(at), dtype=float))
     low, high = (float(np.asarray(end)) for end in given.support())
-    first = low if np.isfinite(low) else float(given.ppf(_LOST)) - 1
-    last = high if np.isfinite(high) else float(given.isf(_LOST)) + 1
+    first, last = max(low, float(given.ppf(_LOST)) - 1), min(high, float(given.isf(_LOST)) + 1)
     if not np.isfinite(first) or not np.isfinite(last) or last - first > _MOST_VALUES:
         raise DataError(
             f"expectation: the distribution {name} has more than {_MOST_VALUES:,} values that count; take a sample of "
@@ -210,36 +208,25 @@ def _discrete(given: Any, name: str) -> PointMeasure:
         )
     at = np.arange(first, last + 1)
     mass = np.array(given.pmf(at), dtype=float)
-    _refuse_wrong_mass(float(mass.sum()), name)
-    return PointMeasure(at[mass > 0][:, None], mass[mass > 0], max(0.0, 1.0 - float(mass.sum())))
+    if not abs(mass.sum() - 1) <= _MASS:
+        raise DataError(
+            f"expectation: the distribution {name} has the mass {mass.sum():.9g}, and not 1; check its probabilities."
+        )
+    at, mass = at[mass > 0], mass[mass > 0]
+    return PointMeasure(at[:, None], mass / mass.sum(), float(given.sf(last) + given.cdf(first - 1)))
 
 
-def _continuous(given: Any, name: str) -> DensityMeasure:
-    quantile = given.icdf if hasattr(given, "icdf") else given.ppf
-    low, high = (float(np.asarray(end)) for end in given.support())
-    marks = np.array([float(np.asarray(quantile(share))) for share in _QUANTILES])
-    below, middle, above = (float(np.asarray(quantile(share))) for share in (0.25, 0.5, 0.75))
-    if not np.isfinite([below, middle, above]).all() or not low < high:
+def _continuous(given: Any, name: str) -> QuantileMeasure:
+    below, above = (given.icdf, given.iccdf) if hasattr(given, "icdf") else (given.ppf, given.isf)
+    cdf, sf = (given.cdf, given.ccdf) if hasattr(given, "icdf") else (given.cdf, given.sf)
+    middle = np.asarray(below(np.array([0.1, 0.4, 0.7])), dtype=float)
+    if not np.isfinite(middle).all() or np.any(np.diff(middle) < 0):
         raise DeclarationError(f"expectation: the distribution {name} has no quantiles; check its parameters.")
-    scale = (middle - low if np.isfinite(low) else high - middle if np.isfinite(high) else above - below) or 1.0
-    line = Line(low, high, middle, scale)
-    marks = np.unique(marks[np.isfinite(marks)])
-
-    def density(places: FloatArray) -> FloatArray:
-        return np.asarray(given.pdf(places), dtype=float)
-
-    mass = integrate(lambda owner, u: density(u), 1, line, marks[(marks > low) & (marks < high)])
-    _refuse_wrong_mass(float(mass.values[0]), name)
-    return DensityMeasure(line, density, marks)
-
-
-def _refuse_wrong_mass(mass: float, name: str) -> None:
-    if not abs(mass - 1) <= _MASS:
-        raise DataError(f"expectation: the distribution {name} has the mass {mass:.9g}, and not 1; check its density.")
+    return QuantileMeasure(below, above, lambda places: (np.asarray(cdf(places)), np.asarray(sf(places))))
 
 
 def _trials(measure: Measure, given: Any) -> FloatArray:
     if isinstance(measure, PointMeasure):
         return measure.places[:: max(1, len(measure.places) // _TRIED)][:_TRIED]
-    assert isinstance(measure, DensityMeasure)
-    return measure.marks[len(measure.marks) // 2 - 1 :][:_TRIED, None]
+    assert isinstance(measure, QuantileMeasure)
+    return np.asarray(measure.below(np.array([0.43, 0.08, 0.92])), dtype=float)[:, None]

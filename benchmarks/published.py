@@ -210,30 +210,22 @@ class ProductionInventory(Published):
     def ours(self):
         m = pyo.ConcreteModel()
         m.I, m.T = pyo.RangeSet(0, self.factories - 1), pyo.RangeSet(0, self.periods - 1)
-        m.base = pyo.Var(m.I, m.T)
-        m.slope = pyo.Var((i, t, s) for i in m.I for t in m.T for s in range(t))
+        d = BoxSet([((1 - self.spread) * d, (1 + self.spread) * d) for d in self.demand])
+        m.made = osilp.FunctionVar(m.I, m.T, over=d, sees=lambda m, i, t: range(t), bounds=(0, self.most_a_period))
         m.worst = pyo.Var()
         m.cost = pyo.Objective(expr=m.worst)
-        demands = BoxSet([((1 - self.spread) * d, (1 + self.spread) * d) for d in self.demand])
 
-        def produced(m, i, t, d):  # knows the demands before t
-            return m.base[i, t] + sum(m.slope[i, t, s] * d[s] for s in range(t))
-
-        @m.SemiInfiniteConstraint(demands)
+        @m.SemiInfiniteConstraint(d)
         def spent(m, d):
-            return sum(self.costs[i, t] * produced(m, i, t, d) for i in m.I for t in m.T) <= m.worst
+            return sum(self.costs[i, t] * m.made[i, t](d) for i in m.I for t in m.T) <= m.worst
 
-        @m.SemiInfiniteConstraint(m.I, m.T, demands)
-        def made(m, i, t, d):
-            return (0, produced(m, i, t, d), self.most_a_period)
-
-        @m.SemiInfiniteConstraint(m.I, demands)
+        @m.SemiInfiniteConstraint(m.I, d)
         def made_in_all(m, i, d):
-            return sum(produced(m, i, t, d) for t in m.T) <= self.most_in_all
+            return sum(m.made[i, t](d) for t in m.T) <= self.most_in_all
 
-        @m.SemiInfiniteConstraint(m.T, demands)
+        @m.SemiInfiniteConstraint(m.T, d)
         def stored(m, t, d):
-            incoming = sum(produced(m, i, s, d) for i in m.I for s in range(t + 1))
+            incoming = sum(m.made[i, s](d) for i in m.I for s in range(t + 1))
             return (self.least, self.at_first + incoming - sum(d[: t + 1]), self.most)
 
         return osilp.solve(m)
@@ -269,27 +261,20 @@ class LotSizing(Published):
         stores = range(self.stores)
         m = pyo.ConcreteModel()
         m.x = pyo.Var(stores, bounds=(0, self.most))
-        m.base, m.slope = pyo.Var(stores, stores), pyo.Var(stores, stores, stores)
         m.worst = pyo.Var()
         m.cost = pyo.Objective(expr=m.worst)
         # Demands between 0 and 20 that sum to at most 20 sqrt(N).
         demands = CardinalitySet(np.zeros(self.stores), np.full(self.stores, self.most), math.sqrt(self.stores))
-
-        def moved(m, i, j, d):
-            return m.base[i, j] + osilp.dot(d, m.slope[i, j, :])
+        m.moved = osilp.FunctionVar(stores, stores, over=demands, bounds=(0, None))
 
         @m.SemiInfiniteConstraint(demands)
         def spent(m, d):
-            moving = sum(self.distance[i, j] * moved(m, i, j, d) for i in stores for j in stores)
+            moving = sum(self.distance[i, j] * m.moved[i, j](d) for i in stores for j in stores)
             return self.price * sum(m.x[i] for i in stores) + moving <= m.worst
 
         @m.SemiInfiniteConstraint(stores, demands)
         def enough(m, i, d):
-            return m.x[i] + sum(moved(m, j, i, d) - moved(m, i, j, d) for j in stores) >= d[i]
-
-        @m.SemiInfiniteConstraint(stores, stores, demands)
-        def forward(m, i, j, d):
-            return moved(m, i, j, d) >= 0
+            return m.x[i] + sum(m.moved[j, i](d) - m.moved[i, j](d) for j in stores) >= d[i]
 
         return osilp.solve(m)
 
@@ -324,27 +309,20 @@ class Vehicles(Published):
         regions = range(len(self.revenue))
         m = pyo.ConcreteModel()
         m.x = pyo.Var(regions, bounds=(0, None))
-        m.base, m.slope = pyo.Var(regions), pyo.Var(regions, regions)
         m.worst = pyo.Var()
         m.loss = pyo.Objective(expr=m.worst)
         m.owned = pyo.Constraint(expr=sum(m.x[j] for j in regions) <= self.supply)
         demands = BoxSet(list(zip(self.low, self.high, strict=True)))
-
-        def idle(m, j, d):
-            return m.base[j] + osilp.dot(d, m.slope[j, :])
+        m.idle = osilp.FunctionVar(regions, over=demands, bounds=(0, None))
 
         @m.SemiInfiniteConstraint(demands)
         def lost(m, d):
-            unsold = sum(self.revenue[j] * idle(m, j, d) for j in regions)
+            unsold = sum(self.revenue[j] * m.idle[j](d) for j in regions)
             return osilp.dot(self.cost - self.revenue, m.x) + unsold <= m.worst
 
         @m.SemiInfiniteConstraint(regions, demands)
         def unused(m, j, d):
-            return idle(m, j, d) >= m.x[j] - d[j]
-
-        @m.SemiInfiniteConstraint(regions, demands)
-        def never_negative(m, j, d):
-            return idle(m, j, d) >= 0
+            return m.idle[j](d) >= m.x[j] - d[j]
 
         return osilp.solve(m)
 
@@ -519,11 +497,7 @@ class EllipsoidPortfolio(ByRsomeWithCones):
 
 
 class AdjustableFacility(Published):
-    """Four sites, five customers, flows that adjust to demand (ROmodel, affine rules): 572.4.
-
-    Flows meet demand exactly, ``==`` for all demands. This package refuses ``==`` over an index: coefficients are
-    matched by ordinary constraints, or the row is ranged.
-    """
+    """Four sites, five customers, flows that adjust to demand and meet it exactly (ROmodel, affine rules): 572.4."""
 
     opening = np.array([100, 140, 80, 150])
     shipping = np.array(
@@ -532,44 +506,27 @@ class AdjustableFacility(Published):
     demand = np.array([45, 30, 60, 55, 25])
     capacity = np.array([100, 140, 80, 150])
 
-    def __init__(self, matched: bool) -> None:
-        self.matched = matched
-
     def ours(self):
         sites, customers = range(4), range(5)
         m = pyo.ConcreteModel()
         m.x = pyo.Var(sites, within=pyo.Binary)
-        m.base, m.slope = pyo.Var(sites, customers), pyo.Var(sites, customers, customers)
         m.worst = pyo.Var()
         m.cost = pyo.Objective(expr=m.worst)
         demands = BoxSet([(0.9 * d, 1.1 * d) for d in self.demand])
-
-        def flow(m, i, j, d):
-            return m.base[i, j] + osilp.dot(d, m.slope[i, j, :])
+        m.flow = osilp.FunctionVar(sites, customers, over=demands, bounds=(0, None))
 
         @m.SemiInfiniteConstraint(demands)
         def spent(m, d):
-            moving = sum(self.shipping[i, j] * flow(m, i, j, d) for i in sites for j in customers)
+            moving = sum(self.shipping[i, j] * m.flow[i, j](d) for i in sites for j in customers)
             return moving + osilp.dot(self.opening, m.x) <= m.worst
 
         @m.SemiInfiniteConstraint(sites, demands)
         def room(m, i, d):
-            return sum(flow(m, i, j, d) for j in customers) <= float(self.capacity[i]) * m.x[i]
+            return sum(m.flow[i, j](d) for j in customers) <= float(self.capacity[i]) * m.x[i]
 
-        @m.SemiInfiniteConstraint(sites, customers, demands)
-        def forward(m, i, j, d):
-            return flow(m, i, j, d) >= 0
-
-        if self.matched:
-            m.same_base = pyo.Constraint(customers, rule=lambda m, j: sum(m.base[i, j] for i in sites) == 0)
-            m.same_slope = pyo.Constraint(
-                customers, customers, rule=lambda m, j, k: sum(m.slope[i, j, k] for i in sites) == float(j == k)
-            )
-        else:
-
-            @m.SemiInfiniteConstraint(customers, demands)
-            def met(m, j, d):
-                return (0, sum(flow(m, i, j, d) for i in sites) - d[j], 0)
+        @m.SemiInfiniteConstraint(customers, demands)
+        def met(m, j, d):
+            return sum(m.flow[i, j](d) for i in sites) == d[j]
 
         return osilp.solve(m)
 
@@ -1051,8 +1008,7 @@ MODELS: Mapping[str, Callable[[], Published]] = {
     "CVaR portfolio, ball of 250 probabilities": CvarPortfolioBall,
     "knapsack, ellipsoid": EllipsoidKnapsack,
     "portfolio, ellipsoid": EllipsoidPortfolio,
-    "facility, adjustable flows, coefficients matched": partial(AdjustableFacility, matched=True),
-    "facility, adjustable flows, ranged rows": partial(AdjustableFacility, matched=False),
+    "facility, adjustable flows": AdjustableFacility,
     "facility, 80-dimensional ball, 5 binaries": EllipsoidFacility,
     "support vectors, norm 1": SupportVectors,
     "quadratic uncertainty": QuadraticUncertainty,

@@ -13,8 +13,9 @@ import lazy_loader
 from osilp_pyomo import plugins as plugins
 from osilp_pyomo._version import __version__ as __version__
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
-from osilp_pyomo.model.function_var import FunctionVar as FunctionVar
+from osilp_pyomo.model.functions.component import FunctionVar as FunctionVar
 from osilp_pyomo.model.profile import Profile as Profile
+from osilp_pyomo.robust import solver as _robust_solver  # noqa: F401
 
 # The public names, with the modules they come from, stand in __init__.pyi, where type checkers read them too.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -28,7 +28,9 @@ from .index.grids import Sobol as Sobol
 from .model.arrays.dot import array as array
 from .model.arrays.dot import dot as dot
 from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
-from .model.function_var import FunctionVar as FunctionVar
+from .model.functions.component import FunctionVar as FunctionVar
+from .model.integrals.expectation import expectation as expectation
+from .model.integrals.terms import integral as integral
 from .model.profile import Profile as Profile
 from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
@@ -37,6 +39,7 @@ from .online.chunks.source import Chunks as Chunks
 from .online.controller import Controller as Controller
 from .online.controller import Decision as Decision
 from .online.experience.policy import ExperienceReplay as ExperienceReplay
+from .online.forecast import Forecast as Forecast
 from .online.policies import AccelerateThenRefine as AccelerateThenRefine
 from .online.policies import FixedPrice as FixedPrice
 from .online.policies import GradientDescent as GradientDescent
@@ -51,6 +54,7 @@ from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
 from .recourse import recourse_bound as recourse_bound
+from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
 from .studies.compare import Study as Study

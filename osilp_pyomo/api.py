@@ -12,13 +12,14 @@ from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by
 from osilp_pyomo._reporting import IterationReporter
 from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
+from osilp_pyomo.index.quadrature.measures import recorded_integrals
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.adjustable.column_generation import by_columns
-from osilp_pyomo.offline.assemble import result_of
+from osilp_pyomo.offline.assemble import integrals_frame, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
-from osilp_pyomo.offline.matching import check_matched
+from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
@@ -83,10 +84,10 @@ def solve(
     if grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
-    traced = trace_model(model, convex=True)
-    if method == "column_generation":
-        return _solve_by_columns(model, traced, time_limit, load, tee, started)
-    with IterationReporter(method, tee, progress) as report:
+    with IterationReporter(method, tee, progress) as report, recorded_integrals() as accuracies:
+        traced = trace_model(model, convex=True)
+        if method == "column_generation":
+            return _solve_by_columns(model, traced, time_limit, load, tee, started)
         options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
         placed: Sequence[Any] = ()
         if method == "discretized":
@@ -103,8 +104,17 @@ def solve(
     result = result_of(traced.problem, solved.method or method, solved, seconds, traced.matched, checked)
     solution = None if solved.point is None else solved.point.x
     result = replace(
-        result, solved_for=ModelIdentity.of(traced.problem.core.cost), recourse=traced.recourse, solution=solution
+        result,
+        solved_for=ModelIdentity.of(traced.problem.core.cost),
+        recourse=traced.recourse,
+        solution=solution,
+        integrals=integrals_frame(accuracies),
+        added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )
+    reactions = model.private_data("osilp_pyomo").get("reactions")
+    if reactions is not None and result.answer is not None:
+        values = result.values
+        result = replace(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
     if result.answer is not None and active_objective(model) is None:
         result = replace(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:

@@ -1,4 +1,4 @@
-"""The demo: requests that share a band of frequencies, offline three ways and online by four policies."""
+"""The demo: requests that share a band of frequencies, offline three ways and online by five policies."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.bases import RBF
 from osilp_pyomo.index.grids import Midpoint
 from osilp_pyomo.offline.results import Result
+from osilp_pyomo.online.experience.policy import ExperienceReplay
 from osilp_pyomo.online.policies import AccelerateThenRefine, MirrorDescent
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.resolve import Resolve
@@ -64,9 +65,9 @@ def solve_demo(model: Any) -> list[tuple[str, Result]]:
 
 
 def compare_demo(model: Any, trials: int, progress: bool = True) -> Study:
-    """The demo's model online: four policies on its arrivals in random order, no point ever overrun."""
+    """The demo's model online: five policies on its arrivals in random order, no point ever overrun."""
     program = compile_online(model, stages=model.T, basis=RBF(10))
-    policies = [MirrorDescent(), AccelerateThenRefine(), Resolve(), Resolve(exact=True)]
+    policies = [MirrorDescent(), AccelerateThenRefine(), Resolve(), Resolve(exact=True), ExperienceReplay()]
     return compare(program, policies, trials=trials, order="permutation", seed=0, progress=progress)
 
 

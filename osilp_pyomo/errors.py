@@ -38,6 +38,7 @@ __all__ = [
     "ExecutorError",
     "GridError",
     "HorizonError",
+    "HorizonWarning",
     "MissingPackageError",
     "ModelError",
     "NoSolutionError",
@@ -291,8 +292,8 @@ class OptionError(OsilpError, ValueError):
 class HorizonError(OsilpError, ValueError):
     """More arrivals came than were expected.
 
-    Compile with a larger ``horizon=``, tell a running controller by ``revise(horizon=...)``, or let it go on with
-    ``beyond='continue'``.
+    Compile with a larger ``horizon=``, tell a running controller by ``revise(horizon=...)``, or let it go on, as it
+    does where ``beyond='error'`` was not asked for.
 
     Examples
     --------
@@ -300,7 +301,7 @@ class HorizonError(OsilpError, ValueError):
     >>> from osilp_pyomo.demo import demo_model
     >>> m = demo_model(arrivals=20)
     >>> program = osilp.compile_online(m, stages=m.T, horizon=2)
-    >>> controller = program.controller(osilp.MirrorDescent())
+    >>> controller = program.controller(osilp.MirrorDescent(), beyond="error")
     >>> for _ in range(3):
     ...     decision = controller.step(value=0.5, place=0.4)
     Traceback (most recent call last):
@@ -463,6 +464,18 @@ class ChangedRuleWarning(UserWarning):
     Examples
     --------
     >>> issubclass(ChangedRuleWarning, UserWarning)
+    True
+    """
+
+
+class HorizonWarning(UserWarning):
+    """More arrivals came than were expected; a controller goes on at its last price, on what is left.
+
+    Tell it by ``revise(horizon=...)`` how many will come, or make it with ``beyond='error'`` to have them refused.
+
+    Examples
+    --------
+    >>> issubclass(HorizonWarning, UserWarning)
     True
     """
 

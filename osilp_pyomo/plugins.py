@@ -209,6 +209,7 @@ class _ToFiniteRows(Transformation):
     name: str
 
     def _apply_to(self, model: Any, **options: Any) -> None:
+        from osilp_pyomo.model.integrals.dae import write_exact_integrals
         from osilp_pyomo.model.trace import trace_model
 
         chosen = _options(self.CONFIG, options, f"TransformationFactory('{self.name}')")
@@ -227,6 +228,7 @@ class _ToFiniteRows(Transformation):
             block.private_data("osilp_pyomo").setdefault("sources", []).append((constraint, data, labels))
         for data in (*traced.families, *traced.equations):
             data.deactivate()
+        write_exact_integrals(model)
 
     def _rows(self, traced: TracedModel, options: dict[str, Any]) -> list[Any]:
         """For each family: matrix, lower, upper, and what each row stands for."""

@@ -1,4 +1,4 @@
-"""``osilp demo``: a model offline three ways, online by four policies, a table and a report."""
+"""``osilp demo``: a model offline three ways, online by five policies, a table and a report."""
 
 from __future__ import annotations
 

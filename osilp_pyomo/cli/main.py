@@ -18,7 +18,7 @@ from osilp_pyomo.errors import OsilpError
 REFUSED, INTERRUPTED = 1, 130
 #: Subcommands and what they do; the module of that name in this subpackage runs them.
 COMMANDS = {
-    "demo": "run a spectrum-sharing model: offline three ways, online by four policies, a table, and a report",
+    "demo": "run a spectrum-sharing model: offline three ways, online by five policies, a table, and a report",
     "solve": "solve the model of a Python file offline; the file has `model` or `build_model()`",
     "compare": "run policies against the offline optimum on the model of a Python file; the file has `model` or "
     "`build_model()`",

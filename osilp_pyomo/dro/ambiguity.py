@@ -21,11 +21,12 @@ from osilp_pyomo.dro.losses import SumOfMaxima, at_a_point, multiplied, shapes_o
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.choice_sets import ChoiceBody
-from osilp_pyomo.index.convex_sets import Body, ScenarioBody
+from osilp_pyomo.index.convex_sets import Body, EllipsoidBody, ScenarioBody
 from osilp_pyomo.index.probability_sets import ProbabilityBody
 from osilp_pyomo.model.arrays.dot import dot
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.linear import has_free_variable
 from osilp_pyomo.model.sets import OneSet
 from osilp_pyomo.offline.results import Result
 
@@ -61,11 +62,11 @@ class Ambiguity(ABC):
 
 @dataclass(frozen=True)
 class _Condition:
-    """``low <= E[function(xi)] <= high``."""
+    """``low <= E[function(xi)] <= high``; bounds may be data of the model, as a mutable Param is."""
 
     function: Callable[[Any], Any]
-    low: float
-    high: float
+    low: Any
+    high: Any
 
 
 class Moments(Ambiguity):
@@ -77,7 +78,8 @@ class Moments(Ambiguity):
         Where the random number or vector lies; ends may be None or infinite.
     conditions : list
         ``(function, value)`` for an expectation that is known, ``(function, low, high)`` for bounds, of which one may
-        be None. A function takes what a loss takes and is written with Pyomo's functions.
+        be None. A function takes what a loss takes and is written with Pyomo's functions. A bound may be a Param or an
+        Expression of data, which is read when the model is solved.
     near : list of numbers, optional
         Where a random number usually lies, for a support without ends: its mean and some deviations around it. They are
         looked at, and tell in which unit the number is measured; without them that is 1.
@@ -142,6 +144,23 @@ class Moments(Ambiguity):
             for j in range(i + 1)
         ]
         return cls(support, conditions)
+
+    @classmethod
+    def delage_ye(
+        cls,
+        support: Any,
+        mean: ArrayLike,
+        covariance: ArrayLike,
+        *,
+        mean_within: float = 0.0,
+        covariance_within: float = 1.0,
+    ) -> Moments:
+        """A random vector whose mean and covariance are known in part (Delage and Ye, 2010).
+
+        Its mean lies within ``mean_within`` of the one given, in the square of its distance measured by the covariance;
+        around the given mean its second moments are at most ``covariance_within`` times the covariance, as matrices.
+        """
+        return _BoundedMatrices(support, mean, covariance, mean_within, covariance_within)
 
     def __repr__(self) -> str:
         count = len(self.conditions)
@@ -218,19 +237,82 @@ class Moments(Ambiguity):
         return rule
 
 
-def _multipliers(condition: _Condition) -> list[tuple[float, int]]:
+class _BoundedMatrices(Moments):
+    """Means in an ellipsoid, and second moments below a matrix: the multipliers of those are a matrix >= 0."""
+
+    def __init__(self, support: Any, mean: ArrayLike, covariance: ArrayLike, near: float, times: float) -> None:
+        refuse_negative("square of the distance of the mean", near)
+        if not times > 0:
+            raise OptionError(f"Moments: covariance_within must be a number > 0 (got {times!r}).")
+        known = Moments.mean_covariance(support, mean, np.array(covariance, dtype=float) * float(times))
+        self.support, self.conditions = known.support, known.conditions
+        self._near, matrix = float(near), np.array(covariance, dtype=float)
+        # In the units of the conditions, which are those of times the covariance.
+        unit = np.sqrt(np.where(np.diagonal(matrix) > 0, np.diagonal(matrix) * float(times), 1.0))
+        values, vectors = np.linalg.eigh(matrix)
+        self._axes = np.sqrt(self._near) * (vectors * np.sqrt(np.maximum(values, 0.0))) / unit[:, None]
+
+    def _multiply(self, block: Any) -> Any:
+        value, size = super()._multiply(block), len(self._axes)
+        slopes = [block.multiplier[k + 1] for k in range(size)]
+        bends = iter([block.multiplier[k + 1] for k in range(size, len(block.multiplier))])
+        matrix = [(i, j, next(bends)) for i in range(size) for j in range(i + 1)]
+        if self._near:
+            block.drift = pyo.Var(bounds=(0, None))
+            ellipsoid = OneSet(EllipsoidBody(np.zeros(size), self._axes))
+            block.means = SemiInfiniteConstraint(
+                ellipsoid, rule=lambda b, mean: b.drift >= sum(mean[k] * slopes[k] for k in range(size))
+            )
+            value = value + block.drift
+        if not np.all(np.isinf(self.support.ends())):
+            # Over all of space no other matrix keeps the rows of the pieces.
+            ball = OneSet(EllipsoidBody(np.zeros(size), np.eye(size)))
+            block.matrix = SemiInfiniteConstraint(
+                ball, rule=lambda b, way: sum(way[i] * way[j] * bend for i, j, bend in matrix) >= 0
+            )
+        return value
+
+
+def _multipliers(condition: _Condition) -> list[tuple[Any, int]]:
     """Multipliers of a condition: the bound each belongs to, and its sign (0 for either)."""
-    if condition.low == condition.high:
+    if condition.low is condition.high or _is(condition.low == condition.high):
         return [(condition.high, 0)]
-    return [(bound, sign) for bound, sign in ((condition.high, 1), (condition.low, -1)) if np.isfinite(bound)]
+    return [
+        (bound, sign) for bound, sign in ((condition.high, 1), (condition.low, -1)) if not _is(abs(bound) == np.inf)
+    ]
+
+
+def _is(comparison: Any) -> bool:
+    """Whether numbers compare so; of data that is read later it is not known."""
+    return comparison is True or (isinstance(comparison, np.bool_) and bool(comparison))
+
+
+def number_or_data(given: Any, what: str) -> Any:
+    """A number as a float; a Param or Expression of data as it is; refuses what holds a decision."""
+    if not hasattr(given, "is_expression_type"):
+        return float(given)
+    if has_free_variable(given):
+        raise OptionError(
+            f"{what}: it holds a decision, by which the multipliers of the worst case would be multiplied; give a "
+            "number, a Param or an Expression of data. For a price of distance that is decided upon use "
+            "Wasserstein(samples, price=...)."
+        )
+    return given if not given.is_constant() else float(pyo.value(given))
 
 
 def _condition(given: Sequence[Any]) -> _Condition:
     if not isinstance(given, tuple | list) or len(given) not in (2, 3) or not callable(given[0]):
         raise OptionError(f"Moments: a condition must be (function, value) or (function, low, high) (got {given!r}).")
     low, high = (given[1], given[1]) if len(given) == 2 else given[1:]
-    low, high = (-np.inf if low is None else float(low)), (np.inf if high is None else float(high))
-    if np.isnan(low) or np.isnan(high) or low > high or (np.isinf(low) and np.isinf(high)):
+    what = "right-hand side of a condition of Moments"
+    if len(given) == 2:
+        low = high = number_or_data(given[1], what)
+    else:
+        low = -np.inf if low is None else number_or_data(low, what)
+        high = np.inf if high is None else number_or_data(high, what)
+    numbers = [bound for bound in (low, high) if isinstance(bound, float)]
+    wrong = any(map(np.isnan, numbers)) or (all(map(np.isinf, numbers)) and len(numbers) == 2)
+    if wrong or (len(numbers) == 2 and low > high):
         raise OptionError(
             f"Moments: an expectation must lie between bounds low <= high, one of them finite (got {given[1:]})."
         )
@@ -341,6 +423,10 @@ class Reweighting(Ambiguity):
         count = len(self.scenarios)
         if any(limit is not None for limit in self._divergences.values()):
             return self._write_divergence(block, loss, pieces)
+        if self.radius == 0 and np.all((self.lower <= self.weights) & (self.weights <= self.upper)):
+            # The probabilities are known, and nothing is to be dualized.
+            self._write_levels(block, loss, pieces)
+            return sum(float(w) * block.level[i] for i, w in enumerate(self.weights))
         block.level = pyo.Var()
         block.above = pyo.Var(range(count), bounds=(0, None))
         block.below = pyo.Var(range(count), bounds=(0, None))
@@ -367,15 +453,20 @@ class Reweighting(Ambiguity):
         block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
         return value
 
-    def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
-        """Levels above the pieces of each scenario, and a row over all probabilities."""
+    def _write_levels(self, block: Any, loss: Loss, pieces: int) -> None:
+        """A level for each scenario, above all pieces there."""
         count = len(self.scenarios)
-        block.level, block.value = pyo.Var(range(count)), pyo.Var()
+        block.level = pyo.Var(range(count))
         block.rows = pyo.Constraint(
             range(count),
             range(pieces),
             rule=lambda b, i, piece: b.level[i] >= at_a_point(b, loss(b.parent_block(), self._scenario(i))[piece]),
         )
+
+    def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
+        """Levels above the pieces of each scenario, and a row over all probabilities."""
+        self._write_levels(block, loss, pieces)
+        block.value = pyo.Var()
         near: Body = ScenarioBody(self.weights[None])
         if 0.0 not in (self.radius, *self._divergences.values()):
             near = ProbabilityBody(
@@ -403,6 +494,8 @@ def price_atoms(result: Result, block: Any, labels: Sequence[str]) -> pd.DataFra
     frames = []
     parts = [part for part in block.component_map().values() if isinstance(part, SemiInfiniteConstraint)]
     for part in parts:
+        if part.local_name not in ("rows", "event") and not part.local_name.startswith("sum_"):
+            continue
         for family in part.values():
             index = family.index() if isinstance(family.index(), tuple) else (family.index(),)
             atoms = result.prices[family].atoms.rename(columns={"weight": "probability"})

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from pyomo.contrib.pyros.uncertainty_sets import AxisAlignedEllipsoidalSet, BoxSet, CardinalitySet
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, price_atoms, probabilities, refuse_negative
+from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, number_or_data, price_atoms, probabilities, refuse_negative
 from osilp_pyomo.dro.losses import (
     SumOfMaxima,
     TermShape,
@@ -47,7 +47,7 @@ class Wasserstein(Ambiguity):
     ----------
     samples : array
         n numbers, or an array (n, d).
-    radius : float
+    radius : float, Param or Expression of data, optional
         The distance: how far probability is moved on average.
     support : as for :class:`Moments`, optional
         Everywhere if not given.
@@ -55,6 +55,10 @@ class Wasserstein(Ambiguity):
         How far two vectors are apart.
     weights : array, optional
         Probabilities of the samples; equal if not given.
+    price : expression, optional
+        Instead of a radius: no distance is ruled out, and this is taken from the expectation for each unit of it. With
+        a variable as the price, a target that the worst case must keep, and the price minimized, this is robust
+        satisficing (Long, Sim and Zhou, 2023).
 
     Notes
     -----
@@ -70,11 +74,12 @@ class Wasserstein(Ambiguity):
     def __init__(
         self,
         samples: ArrayLike,
-        radius: float,
+        radius: Any = None,
         support: Any = None,
         *,
         norm: Any = 1,
         weights: ArrayLike | None = None,
+        price: Any = None,
     ) -> None:
         points = np.array(samples, dtype=float)
         self.samples = points.reshape(-1, 1) if points.ndim == 1 else points
@@ -82,10 +87,14 @@ class Wasserstein(Ambiguity):
             raise OptionError(
                 f"Wasserstein: samples must be finite numbers or rows of them (got shape {points.shape})."
             )
-        refuse_negative("radius of a Wasserstein ball", radius)
+        if (radius is None) == (price is None):
+            raise OptionError("Wasserstein: give either the radius of the ball, or the price of a unit of distance.")
+        radius = 0.0 if radius is None else number_or_data(radius, "radius of a Wasserstein ball")
+        if isinstance(radius, float):
+            refuse_negative("radius of a Wasserstein ball", radius)
         if norm not in (1, 2, "inf", np.inf):
             raise OptionError(f"Wasserstein: norm must be 1, 2 or 'inf' (got {norm!r}).")
-        self.radius, self.norm = float(radius), "inf" if norm == np.inf else norm
+        self.radius, self.price, self.norm = radius, price, "inf" if norm == np.inf else norm
         if support is None:
             support = (None, None) if points.ndim == 1 else [(None, None)] * self.samples.shape[1]
         self.support = Support(support, "Wasserstein")
@@ -99,7 +108,10 @@ class Wasserstein(Ambiguity):
         self.weights = probabilities(weights, len(self.samples), "Wasserstein")
 
     def __repr__(self) -> str:
-        return f"Wasserstein ball of radius {self.radius:g} around {len(self.samples)} samples"
+        if self.price is not None:
+            return f"Wasserstein distance from {len(self.samples)} samples at a price"
+        shown = f"{self.radius:g}" if isinstance(self.radius, float) else str(self.radius)
+        return f"Wasserstein ball of radius {shown} around {len(self.samples)} samples"
 
     def example(self) -> Any:
         return self._vector(self.samples[0])
@@ -112,15 +124,20 @@ class Wasserstein(Ambiguity):
         """The price of moving probability, the level of each sample, and the value of the dual."""
         block.price = pyo.Var(bounds=(0, None))
         block.level = pyo.Var(range(len(self.samples)))
+        if self.price is not None:
+            block.priced = pyo.Constraint(expr=block.price <= self.price)
+            return sum(float(w) * block.level[i] for i, w in enumerate(self.weights))
         return self.radius * block.price + sum(float(w) * block.level[i] for i, w in enumerate(self.weights))
 
     def write(self, block: Any, loss: Loss, pieces: int) -> Any:
         value = self._levels(block)
         shapes = shapes_of_terms(block, loss, self.samples.shape[1], self.support.vector)
-        sums = any(isinstance(piece, SumOfMaxima) for piece in loss(block.parent_block(), self.example()))
-        block.way = "samples" if self.radius == 0 else self._way(shapes, sums)
+        block.sums = sums = any(isinstance(piece, SumOfMaxima) for piece in loss(block.parent_block(), self.example()))
+        still = self.price is None and isinstance(self.radius, float) and self.radius == 0
+        block.way = "samples" if still else self._way(shapes, sums)
         if sums and block.way in ("everywhere", "whole space", "transport"):
             loss, pieces = self._multiplied(block, loss)
+            block.sums = False
         if block.way == "samples":
             # Nothing is moved.
             block.rows = pyo.Constraint(
@@ -236,7 +253,7 @@ class Wasserstein(Ambiguity):
         block.part = pyo.VarList()
         block.moved, block.rows = pyo.ConstraintList(), pyo.ConstraintList()
         block.slope = pyo.ConstraintList()
-        block.atoms_at = []
+        block.atoms_at, block.ways_out = [], []
         parent = block.parent_block()
 
         def at(vector: FloatArray, piece: int, terms: list[int]) -> list[Any]:
@@ -279,7 +296,8 @@ class Wasserstein(Ambiguity):
                         [new - old for new, old in zip(far, here, strict=True)]
                         for far, here in zip(at(one, piece, touched), at(zero, piece, touched), strict=True)
                     ]
-                    block.slope.add(_at_least(block, steep) <= block.price)
+                    row = block.slope.add(_at_least(block, steep) <= block.price)
+                    block.ways_out.append((entry, side, row))
 
     def _write_whole_space(self, block: Any, loss: Loss, pieces: int) -> None:
         """Rows at the samples, and a gradient that is at most the price along every vector of length 1."""
@@ -333,8 +351,13 @@ class Wasserstein(Ambiguity):
         return frame if block.component("slope") is None else self._shifted(result, block, frame, names)
 
     def _shifted(self, result: Result, block: Any, frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-        """Atoms moved along the gradient of their piece, as far as the dual of its slope says."""
+        """Atoms moved along the gradient of their piece, as far as the dual of its slope says.
+
+        A piece without probability is approached only, by ever less of it ever farther out; what is moved so, and what
+        the slopes of sums of maxima move, is kept as ``attrs["escaping"]``.
+        """
         frame[names] = frame[names].astype(float)
+        escaping = np.zeros(len(names))
         pieces = sorted(set(frame["piece"]))
         for piece in pieces:
             if block.way == "ends":
@@ -345,15 +368,18 @@ class Wasserstein(Ambiguity):
                 way = np.abs(price.masses) @ price.points if len(price.points) else np.zeros(len(names))
             mine = frame["piece"] == piece
             mass = float(frame.loc[mine, "probability"].sum())
-            if mass > 0:
+            if mass > 0 and not block.sums:
                 frame.loc[mine, names] += way / mass
+            else:
+                escaping += way
+        frame.attrs["escaping"] = escaping
         return frame
 
     def _atoms_by_entry(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
         """Atoms of entries that are moved for themselves, put together so that each entry has its own probabilities.
 
         Many distributions do; here the largest part of what is left of each entry goes together, again and again. What
-        is moved without end is left out.
+        is moved without end is kept as ``attrs["escaping"]``.
         """
         rows: list[list[Any]] = []
         parts: dict[tuple[int, int], dict[int, list[list[float]]]] = {}
@@ -377,7 +403,11 @@ class Wasserstein(Ambiguity):
                 rows.append([*point.tolist(), sample, piece, share])
                 left -= share
         frame = pd.DataFrame(rows, columns=[*names, "sample", "piece", "probability"])
-        return frame.astype({"sample": int, "piece": int})
+        frame = frame.astype({"sample": int, "piece": int})
+        frame.attrs["escaping"] = escaping = np.zeros(len(names))
+        for entry, side, row in block.ways_out:
+            escaping[entry] += side * abs(result.dual(row))
+        return frame
 
     def _transport_atoms(self, result: Result, block: Any, names: list[str]) -> pd.DataFrame:
         frames = []

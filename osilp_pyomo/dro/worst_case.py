@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 from pyomo.common.modeling import unique_component_name
@@ -147,7 +148,8 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
     DataFrame
         One row per atom: its coordinates, the sample or scenario and the piece of the loss it belongs to, and its
         ``probability``. On an unbounded support the worst case may be approached only, by ever smaller
-        probabilities ever farther out; such atoms are shown where the solver left them.
+        probabilities ever farther out; such atoms are shown where the solver left them, or left out, and then
+        ``attrs["escaping"]`` is what they move the mean by.
 
     Examples
     --------
@@ -170,7 +172,13 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
             f"back, or the Block that it is on (got {type(of).__name__})."
         )
     whole = ambiguity.atoms(result, block)
+    escaping = whole.attrs.get("escaping")
     total = float(whole["probability"].sum())
+    if (not len(whole) or abs(total) < _NO_MASS) and escaping is not None and np.any(escaping):
+        raise PriceError(
+            f"The worst case of '{block.name}' lies at infinity: probability that tends to zero is moved ever farther, "
+            f"along {', '.join(f'{entry:.6g}' for entry in escaping)}, and no distribution is the worst."
+        )
     if not len(whole) or abs(total) < _NO_MASS:
         raise PriceError(
             f"The worst case of '{block.name}' has no price: nothing in the solved model depends on it, so that no "
@@ -178,7 +186,9 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
         )
     whole["probability"] /= total
     # Far out tiny probabilities may carry a moment.
-    return whole[whole["probability"] > 0].reset_index(drop=True)
+    kept = whole[whole["probability"] > 0].reset_index(drop=True)
+    kept.attrs = {} if escaping is None or not np.any(escaping) else {"escaping": escaping / total}
+    return kept
 
 
 def _check(ambiguity: Any) -> None:

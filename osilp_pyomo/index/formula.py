@@ -16,7 +16,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, Opening
 from osilp_pyomo.index.nodes import AFFINE, NODES, Code, Jet, Traits

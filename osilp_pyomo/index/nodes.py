@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curve_enclosure import enclose_curve
+from osilp_pyomo.index.curves.enclosure import enclose_curve
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, NoEnclosureError, Opening, all_of
 from osilp_pyomo.index.enclosures.intervals import Interval, Map

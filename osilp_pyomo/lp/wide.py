@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.lp.columns import (
     Block,
     DenseColumns,
@@ -296,26 +296,31 @@ def solve_all_columns(
         # HiGHS calls an empty model optimal whatever its rows ask for.
         kept = np.where(np.isfinite(floor), budget >= 0, budget == 0).all()
         return ("optimal", ColumnAnswer(np.zeros(rows), np.empty(0))) if kept else ("infeasible", None)
-    lp = FiniteLP(
-        maximize=True,
-        cost=columns.values,
-        column_lower=columns.lower,
-        column_upper=columns.upper,
-        matrix=sparse.csr_array(columns.matrix.T),
-        row_lower=np.where(np.isfinite(floor), -np.inf, budget),
-        row_upper=budget,
-    )
-    units = _units(columns)
-    # HiGHS' tolerances are absolute: values of any size are measured by the largest of them.
-    dearest = float(np.abs(columns.values * units).max(initial=0.0))
-    cost = float(2.0 ** np.round(np.log2(dearest))) if dearest > 0 else 1.0
-    model = HighsModel(lp, Scaling(units, cost), keep_tiny=True)
+    model = column_model(columns, np.ones(rows, dtype=bool), budget, floor)
     if np.isfinite(deadline):
         model.limit_time(deadline - time.monotonic())
     found = model.solve()
     if found.x is None or found.row_duals is None:
         return found.status, None
     return found.status, ColumnAnswer(np.maximum(found.row_duals, floor), found.x)
+
+
+def column_model(columns: DenseColumns, rows: BoolArray, budget: FloatArray, floor: FloatArray) -> HighsModel:
+    """The LP of all columns with some of its rows, to which others can be added."""
+    lp = FiniteLP(
+        maximize=True,
+        cost=columns.values,
+        column_lower=columns.lower,
+        column_upper=columns.upper,
+        matrix=sparse.csr_array(columns.matrix[:, rows].T),
+        row_lower=np.where(np.isfinite(floor), -np.inf, budget)[rows],
+        row_upper=budget[rows],
+    )
+    units = _units(columns)
+    # HiGHS' tolerances are absolute: values of any size are measured by the largest of them.
+    dearest = float(np.abs(columns.values * units).max(initial=0.0))
+    cost = float(2.0 ** np.round(np.log2(dearest))) if dearest > 0 else 1.0
+    return HighsModel(lp, Scaling(units, cost), keep_tiny=True)
 
 
 def _units(columns: DenseColumns) -> FloatArray:

@@ -21,7 +21,7 @@ from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData, held
 from osilp_pyomo.model.formulas import block_values, condition_region
-from osilp_pyomo.model.function_var import function_vars
+from osilp_pyomo.model.functions.component import function_vars
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set

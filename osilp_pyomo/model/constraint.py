@@ -563,7 +563,7 @@ class SemiInfiniteConstraint(Constraint):
             )
 
     def _refuse_idle_index(self, appearing: set[int]) -> None:
-        if not len(self) or self.where is not None:
+        if not len(self) or self.where is not None or self._holds_functions():
             return
         for place in self._layout:
             if place is None:
@@ -576,6 +576,11 @@ class SemiInfiniteConstraint(Constraint):
                     f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
                 )
+
+    def _holds_functions(self) -> bool:
+        """Whether a decision that is a function stands in its rows; it may be one that sees nothing of the index."""
+        found = (leaf for family in self.values() if family.trace is not None for leaf in leaves(family.trace))
+        return any(getattr(leaf.parent_block(), "holds_functions", False) for leaf in found if leaf.is_variable_type())
 
     def _warn_of_sampling(self) -> None:
         sampled = [family for family in self.values() if family.route == "sampled"]

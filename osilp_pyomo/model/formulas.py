@@ -19,7 +19,7 @@ from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.nodes import FUNCTIONS
 from osilp_pyomo.index.where import FormulaRegion
@@ -268,7 +268,8 @@ def slot_of(leaves: tuple[Any, ...], what: str) -> tuple[Any, str | None, str | 
                 return None, None, literal_text(first)
             return np.array(leaves, dtype=float), None, None
     elif hasattr(first, "curve_table"):
-        return CurveStack.of_tables(tuple(leaf.curve_table() for leaf in leaves)), None, None
+        tables = {id(leaf): leaf.curve_table() for leaf in {id(leaf): leaf for leaf in leaves}.values()}
+        return CurveStack.of_tables(tuple(tables[id(leaf)] for leaf in leaves)), None, None
     numbers = np.empty(len(leaves))
     for k, leaf in enumerate(leaves):
         if leaf.__class__ in native_numeric_types:

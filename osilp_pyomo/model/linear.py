@@ -20,7 +20,7 @@ from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.numvalue import NumericValue
 from pyomo.dae import ContinuousSet
 
-from osilp_pyomo.errors import DataError, DeclarationError, ModelError, NotLinearError
+from osilp_pyomo.errors import DataError, DeclarationError, ModelError, NotLinearError, OsilpError
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
 from osilp_pyomo.model.arrays.trees import scaled_tree
 
@@ -281,11 +281,23 @@ def number_of(expression: Any, what: object, infinite: bool = False) -> float:
         number = pyo.value(expression, exception=False)
     if number is None:
         missing = next((leaf for leaf in leaves(expression) if leaf(exception=False) is None), None)
+        if missing is None:
+            _raise_own_error(expression)
         name = str(expression) if missing is None else missing.name
         raise DataError(f"{what}: '{name}' has no value; give it one before solving.")
     if np.isnan(number) or (np.isinf(number) and not infinite):
         raise DataError(f"{what}: the coefficient {expression} is {number}; every coefficient must be a finite number.")
     return float(number)
+
+
+def _raise_own_error(expression: Any) -> None:
+    """What a part of an expression says itself of why it has no value."""
+    try:
+        expression()
+    except OsilpError:
+        raise
+    except Exception:  # such as the logarithm of a negative number
+        return
 
 
 def leaves(expression: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError
-from osilp_pyomo.index.curves import Function, Table
+from osilp_pyomo.index.curves.stack import Function, Table
 from osilp_pyomo.model.arrays.expressions import ArrayExpression, IndexSymbol, apply, as_array
 
 KINDS = ("linear", "previous", "nearest")

@@ -48,6 +48,11 @@ def same_row(traced: list[Side], relation: Any, numbers: StandIns) -> bool:
     return True
 
 
+def same_expression(traced: Any, given: Any, numbers: StandIns) -> bool:
+    """Whether two expressions have the same value at some numbers."""
+    return _same_sums([Side.of(traced)], [Side.of(given)], numbers)
+
+
 class StandIns:
     """Numbers for the leaves of expressions: those of the point, the values of Params, and else random ones."""
 

@@ -11,7 +11,7 @@ from pyomo.core.base.param import ParamData
 from pyomo.core.base.range import AnyRange, NumericRange
 
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.model.arrays.trees import members_of
 from osilp_pyomo.model.linear import number_of
 from osilp_pyomo.model.profile import Profile

@@ -86,6 +86,11 @@ class StageLocator:
         """The place of a variable, Param, Profile or constraint; None where it has no stage."""
         key = id(data)
         if key not in self._known:
+            if not hasattr(data, "parent_component"):
+                raise ModelError(
+                    "compile_online: rows and objectives of arrivals cannot hold an integral or a mean (found the "
+                    f"{data.name}); give its values as a Param, or over the index of a row as a Profile."
+                )
             component = data.parent_component()
             asked = self._asked[id(component)] = self._asked.get(id(component), 0) + 1
             if asked == _MANY and self._leads(component):

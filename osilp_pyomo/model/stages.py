@@ -19,7 +19,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.agreement import refuse_other_trace
 from osilp_pyomo.model.arrays.blocks import TermBlock
@@ -27,7 +27,8 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import domain_of
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
-from osilp_pyomo.model.function_var import function_vars
+from osilp_pyomo.model.functions.component import function_vars
+from osilp_pyomo.model.integrals.dae import undiscretized_integrals
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
 from osilp_pyomo.model.stage_data import StageData, literal_of
 from osilp_pyomo.model.stage_locator import StageLocator
@@ -86,6 +87,11 @@ class _Reader:
 
     def __init__(self, model: Any, stages: Any, horizon: int | None) -> None:
         refuse_foreign_components(model)
+        for each in undiscretized_integrals(model):
+            raise ModelError(
+                f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
+                "that the integral would be a trapezoid over its few points; for arrivals give its values as Params."
+            )
         _refuse_functions(model)
         self.model = model
         self.places = StageLocator(model, stages)

@@ -24,6 +24,7 @@ from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.index.nodes import AFFINE, DATA, UNKNOWN, Traits
+from osilp_pyomo.index.quadrature.measures import without_record
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.model.affine import AffineTrace, affine_rows
 from osilp_pyomo.model.agreement import (
@@ -40,9 +41,10 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.convex_terms import CurvedReader
-from osilp_pyomo.model.equalities import equality_rows
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
-from osilp_pyomo.model.function_var import FunctionVar, function_vars
+from osilp_pyomo.model.functions.component import FunctionVar, function_vars
+from osilp_pyomo.model.functions.equalities import equality_rows
+from osilp_pyomo.model.integrals.dae import ExactIntegrals
 from osilp_pyomo.model.linear import (
     SKIP,
     LinearTerms,
@@ -54,10 +56,10 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.offline.matching import MatchedRows, with_matched_rows
+from osilp_pyomo.offline.functions.matching import MatchedRows, with_matched_rows
+from osilp_pyomo.offline.functions.simulation import FunctionColumns, Recourse
 from osilp_pyomo.offline.prepare import with_switch_points
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
-from osilp_pyomo.offline.recourse import FunctionColumns, Recourse
 from osilp_pyomo.offline.rows import RowCurvature, Rows, SampledRows, TermCurvature, TermGroup, TracedRows
 
 
@@ -117,10 +119,11 @@ def _trace_model(
     )
     columns = Columns(model)
     curved = CurvedReader(columns)
+    integrals = ExactIntegrals(model)
     objective = None if alone else active_objective(model)
     cost = LinearTerms()
     if objective is not None:
-        cost = linear_terms(objective.expr, f"Objective '{objective.name}'", keep_nonlinear=convex)
+        cost = linear_terms(integrals.within(objective.expr), f"Objective '{objective.name}'", keep_nonlinear=convex)
         columns.register(cost, f"Objective '{objective.name}'")
         curved.read_objective(cost, objective)
     constraints: list[Any] = []
@@ -128,7 +131,7 @@ def _trace_model(
     for constraint in () if alone else ordinary_constraints(model):
         lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
         row_of = Whose("Constraint", constraint)
-        terms = linear_terms(body, row_of, keep_nonlinear=convex)
+        terms = linear_terms(integrals.within(body), row_of, keep_nonlinear=convex)
         columns.register(terms, row_of)
         curved.read_row(terms, constraint, len(constraints), lower, upper)
         constraints.append(constraint)
@@ -233,36 +236,12 @@ def refuse_foreign_components(model: Any) -> None:
             f"{kind.__name__} '{components[0].name}': the model holds an active {kind.__name__}, which is not linear "
             f"programming; {hint}."
         )
-    for each in model.component_objects(Integral, active=True, descend_into=True):
-        # Pyomo would take the trapezoid over the two ends of a set that was never discretized.
-        if len(each.get_continuousset()) <= 2 and _is_used(each, model):
-            raise ModelError(
-                f"Integral '{each.name}': the continuous set '{each.get_continuousset().name}' is not discretized, so "
-                "that the integral would be a trapezoid over its two ends; discretize it with pyomo.dae first, or "
-                "write the integral as a number."
-            )
     for each in model.component_objects(DerivativeVar, descend_into=True):
         if not each.is_fully_discretized():
             raise ModelError(
                 f"DerivativeVar '{each.name}': its derivative is not discretized, so that it would be a free variable; "
                 "discretize it with pyomo.dae first."
             )
-
-
-def _is_used(expression: Any, model: Any) -> bool:
-    """Whether an active objective or row holds a named Expression."""
-    rows = [each.expr for each in model.component_data_objects(pyo.Objective, active=True, descend_into=True)]
-    for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
-        rows.append(constraint.trace if isinstance(constraint, SemiInfiniteConstraintData) else constraint.expr)
-    stack = [row for row in rows if row is not None]
-    while stack:
-        node = stack.pop()
-        if node.__class__ in native_numeric_types or not node.is_expression_type():
-            continue
-        if getattr(node, "is_named_expression_type", bool)() and node.parent_component() is expression:
-            return True
-        stack.extend(node.args)
-    return False
 
 
 def active_objective(model: Any) -> Any:
@@ -441,7 +420,8 @@ def _traced_rows(
     """Compiled rows that agree with the rule; None, after a warning, where there are none."""
     try:
         rows = _compile(data, row, columns)
-        reason = disagreement(data, rows, columns, domain, names)
+        with without_record():
+            reason = disagreement(data, rows, columns, domain, names)
         if reason is None:
             return rows
         # The rule may have read a Param's value when it was traced: trace it again with today's.

@@ -12,12 +12,13 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import AccuracyWarning
+from osilp_pyomo.index.quadrature.measures import Accuracy
 from osilp_pyomo.offline.conflicts import Clause
-from osilp_pyomo.offline.matching import MATCHED, CheckedRows, JoinedNames, MatchedRows
+from osilp_pyomo.offline.functions.matching import MATCHED, CheckedRows, JoinedNames, MatchedRows
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
-from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, PROOF, Answer, FamilyMap, Result
+from osilp_pyomo.offline.results import CONFLICT, FEASIBLE, INTEGRALS, PROOF, Answer, FamilyMap, Result
 from osilp_pyomo.offline.solved import Point, Solved
 
 # What rows may be violated by, relative to their size, by the tolerances of exchange and HiGHS together.
@@ -128,6 +129,33 @@ def _remark(solved: Solved) -> str:
             "in units that bring them nearer to each other"
         )
     return solved.conflict.why_none
+
+
+def integrals_frame(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
+    """How well the integrals of a model were computed, one line for each; one that fell short warns."""
+    worst: dict[str, Accuracy] = {}
+    points: dict[str, int] = {}
+    for each in accuracies:
+        points[each.text] = points.get(each.text, 0) + each.points
+        if each.text not in worst or each.error > worst[each.text].error:
+            worst[each.text] = each
+    for each in worst.values():
+        if not each.reached:
+            warn_user(
+                f"{each.text}: it is computed to about {each.error:.2g} only (its absolute value has the integral "
+                f"{each.size:.6g}), worst near {each.place:.6g}.",
+                AccuracyWarning,
+            )
+    return pd.DataFrame(
+        {
+            "integral": pd.Series([*worst], dtype=object),
+            "error": pd.Series([each.error for each in worst.values()], dtype=float),
+            "size": pd.Series([each.size for each in worst.values()], dtype=float),
+            "place": pd.Series([each.place for each in worst.values()], dtype=float),
+            "points": pd.Series([*points.values()], dtype=np.int64),
+        },
+        columns=list(INTEGRALS),
+    )
 
 
 def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:

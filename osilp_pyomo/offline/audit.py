@@ -34,11 +34,9 @@ _COEFFICIENTS, _FEWEST_OF_ALL = 500_000_000, 101
 _UNIT, _MOST_EXACT = 2.0**-53, 2_000_000
 # Peaks that the audit of a family reports, and how far they are from each other in widths of the domain.
 _PEAKS, _APART = 8, 0.02
-
-
 # A reduced cost that should be zero may be this share of the terms that it is the sum of: some roundings, no more.
 _CANCELLED = 32 * _UNIT
-# What is left of it must not matter for values so many times as large as here.
+# What such a reduced cost has left over must not matter for values so many times as large as at this answer.
 _FARTHER = 100.0
 # Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
 # again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
@@ -115,9 +113,9 @@ class Audit:
 
     @property
     def proves_bound(self) -> bool:
-        """Whether the prices prove the bound they are said to prove, up to a millionth of it; with integers they don't.
+        """Whether the prices prove the bound they are said to prove, up to a millionth of it.
 
-        Without prices the bound is that of HiGHS.
+        Without prices, and with integers there are none, the bound is that of HiGHS.
         """
         return np.isnan(self.dual_bound) or self.doubt + self.rounding <= 1e-6 * (1 + abs(self.dual_bound))
 
@@ -378,9 +376,10 @@ Atoms = Sequence[tuple[FloatArray, FloatArray]]
 class _DualSide:
     """How far prices are from dual feasible, the bound they prove, its doubt, rounding and imbalance.
 
-    ``reduced`` are the reduced costs of all variables; ``open_ones`` tells those without a bound that theirs could be
-    charged at, ``nearly`` those without any bound whose is all but zero: balanced together, for closing one equation
-    must not open another. ``reach`` is how large each variable may be; ``atoms`` are the prices.
+    ``reduced`` are the reduced costs of all variables. ``open_ones`` are variables whose reduced cost is not zero and
+    that have no bound on the side where it would count; ``nearly`` are free variables whose reduced cost is all but
+    zero. Both are balanced together, for closing one equation must not open another. ``reach`` is how large each
+    variable may be; ``atoms`` are the prices.
     """
 
     infeasibility: float
@@ -409,7 +408,7 @@ def _balanced_side(
     to both sides of where it is. That costs the square of the distance.
     """
     found = _rebalanced(problem, x, atoms, row_duals, sizes)
-    if _CANCELLED < found.unbalanced < _OPEN:
+    if found.unbalanced > _CANCELLED:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
         again = _rebalanced(problem, x, spread, row_duals, sizes)
         found = again if again.betters(found) else found
@@ -495,7 +494,9 @@ def _dual_side(
     row_duals: FloatArray,
     sizes: FloatArray | None = None,
 ) -> _DualSide:
-    """Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
+    """What some prices prove of the optimum.
+
+    Written for a maximum: cost - A'y - (integral of a against the price) = reduced costs, and the
     bound is the sum of each dual times the limit it belongs to. A minimum is a maximum of -cost.
 
     Any y gives a bound, whoever computed it: a dual that points to no limit is set to zero, and what the equations then

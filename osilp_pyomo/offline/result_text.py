@@ -83,6 +83,9 @@ def text_of(result: Any) -> str:
     lines.append(f"  audit      {result.audit}")
     held = "rows that duality made of them" if result.method == "counterpart" else "semi-infinite rows held at the end"
     lines.append(f"  size       {result.rows} {held}, {_bytes(result.memory)}")
+    if len(result.integrals):
+        worst = result.integrals.loc[result.integrals["error"].idxmax()]
+        lines.append(f"  integrals  {len(result.integrals)}, with an estimated error of at most {worst['error']:.1e}")
     restarts = int(result.log["restarts"].iloc[-1]) if "restarts" in result.log else 0
     if restarts:
         lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")

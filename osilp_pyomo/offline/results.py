@@ -14,8 +14,8 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
+from osilp_pyomo.offline.functions.simulation import Recourse
 from osilp_pyomo.offline.prices import Price
-from osilp_pyomo.offline.recourse import Recourse
 from osilp_pyomo.offline.result_text import text_of
 
 T = TypeVar("T")
@@ -25,6 +25,9 @@ CONFLICT = {"kind": False, "name": False, "place": False, "side": False, "limit"
 
 # Columns of a proof.
 PROOF = ("how", "largest", "boxes", "seconds", "open")
+
+# Columns of what is told of integrals.
+INTEGRALS = ("integral", "error", "size", "place", "points")
 
 # A relative violation that still counts as feasible, as solvers of finite LPs count it.
 FEASIBLE = 1e-6
@@ -138,6 +141,15 @@ class Result:
         What was solved, by which a regret knows it again.
     why : str
         Why this method, in one sentence.
+    integrals : DataFrame
+        One line for each integral or expectation in the model: an estimate of its error, its size (the integral of the
+        absolute value), where the estimate is largest, and how many values were taken. What is said of the rest, the
+        bracket included, is meant for the numbers that were computed for them.
+    added : frozenset of str
+        Variables that a transformation of this package added to the user's model; loading into that passes over them.
+    nominal : dict
+        Of a model made by :func:`robustify`: what decision rules decide at the nominal data, by the name of the
+        variable whose place they took; loading puts it there.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
     equations : dict
@@ -189,6 +201,9 @@ class Result:
     solved_for: Any = None
     remark: str = ""
     why: str = ""
+    integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
+    added: frozenset[str] = frozenset()
+    nominal: Mapping[str, float] = field(default_factory=dict)
     equations: dict[str, str] = field(default_factory=dict)
     recourse: Recourse | None = None
     policy: BestPolicy | None = None
@@ -431,17 +446,24 @@ class Result:
         root = model.model()
         variables = [root.find_component(name) for name in values.index]
         for name, variable in zip(values.index, variables, strict=True):
-            if variable is None:
+            if variable is None and name not in self.added:
                 raise ModelError(
                     f"The model has no variable '{name}'; load the result into the model it was solved for."
                 )
         rows = [] if found.duals is None else [root.find_component(name) for name in found.duals.index]
         self.load_into(model, variables, rows)
+        for name, value in self.nominal.items():
+            variable = root.find_component(name)
+            if getattr(variable, "is_variable_type", bool)():
+                variable.set_value(value, skip_validation=True)
+                variable.stale = False
 
     def load_into(self, model: Any, variables: Sequence[Any], constraints: Sequence[Any]) -> None:
-        """Load into the components themselves, in the order of ``values`` and ``duals``."""
+        """Load into the components themselves, in the order of ``values`` and ``duals``; None is passed over."""
         found = self._answer("values")
         for variable, value in zip(variables, self.values.tolist(), strict=True):
+            if variable is None:
+                continue
             variable.set_value(value, skip_validation=True)
             variable.stale = False
         for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):
@@ -451,7 +473,8 @@ class Result:
             # Numbers of an earlier solve must not pass for those of this one.
             suffix.clear()
             if numbers is not None:
-                suffix.update(zip(components, numbers.tolist(), strict=True))
+                pairs = zip(components, numbers.tolist(), strict=True)
+                suffix.update((component, number) for component, number in pairs if component is not None)
 
     def __str__(self) -> str:
         return text_of(self)

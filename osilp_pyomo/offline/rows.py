@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.enclosures.intervals import moved
 from osilp_pyomo.index.formula import Formula

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,22 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_state
-from osilp_pyomo._options import shown_number, whole_number
-from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
-from osilp_pyomo.index.domain import on_points
+from osilp_pyomo._options import whole_number
+from osilp_pyomo._reporting import warn_user
+from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
 from osilp_pyomo.online.checked_policy import is_built_in
+from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.live import Live, too_large
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
 from osilp_pyomo.online.policies import Policy, policy_record, view_of
 from osilp_pyomo.online.program_data import ProgramData
-from osilp_pyomo.online.saved_state import check_arrays, read_history, read_memory, read_pieces
+from osilp_pyomo.online.resolve import Resolve
+from osilp_pyomo.online.saved_state import check_arrays, forecast_arrays, read_history, read_memory, read_pieces
+from osilp_pyomo.online.service.along_index import left_along_index
+from osilp_pyomo.online.service.decision_log import DecisionLog
+from osilp_pyomo.online.service.given import as_decision, refuse_impossible, with_budget
+from osilp_pyomo.online.service.quotes import quote, with_unused_data
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
-from osilp_pyomo.online.stages.evaluator import ResourceGroup
 from osilp_pyomo.online.stages.pieces import Pieces
 from osilp_pyomo.online.stages.template import CONSTANT
 
@@ -32,6 +37,9 @@ BEYOND = ("error", "continue")
 # What saved files call the budgets, and what is left of them.
 _TOTAL = {PROJECTED: "total", POINTWISE: "point_total"}
 _LEFT = {PROJECTED: "remaining", POINTWISE: "point_remaining"}
+_FORESIGHT = "foresight:"
+# Arrivals that updates may pass over at a time.
+_AWAITED = 100_000
 
 
 @dataclass(frozen=True)
@@ -70,36 +78,6 @@ class Decision:
     t: int
 
 
-def _amount(given: Any, row: str) -> float:
-    """An amount of budget: a number, and nothing that merely can be read as one."""
-    try:
-        amount = float(given) if isinstance(given, Real) and not isinstance(given, bool | np.bool_) else np.nan
-    except OverflowError:
-        amount = np.inf
-    if not np.isfinite(amount):
-        raise OptionError(f"add_budget: the amount for '{row}' must be a finite number (got {shown_number(given)}).")
-    return amount
-
-
-def _amounts(function: Callable[..., Any], points: FloatArray, row: str) -> FloatArray:
-    """A function of the index at points, as numbers."""
-    try:
-        values = np.asarray(on_points(function, points))
-    except Exception as error:
-        # Whatever the user's own function may raise.
-        raise OptionError(
-            f"add_budget: the function for '{row}' gives no numbers ({type(error).__name__}: {error}); it must give "
-            "one for each point of the index."
-        ) from error
-    if values.dtype.kind not in "iuf" or values.shape != (len(points),):
-        raise OptionError(f"add_budget: the function for '{row}' must give one number for each point of the index.")
-    return values.astype(float)
-
-
-# What rounding may leave of a bound, of a whole number, and of a row relative to its terms.
-_ROUNDING, _WHOLE, _BROKEN = 1e-9, 1e-6, 1e-6
-
-
 class Controller:
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
@@ -115,7 +93,7 @@ class Controller:
     >>> import osilp_pyomo as osilp
     >>> from osilp_pyomo.demo import demo_program
     >>> program = demo_program()
-    >>> controller = program.controller(osilp.MirrorDescent())
+    >>> controller = program.controller(osilp.MirrorDescent(), log=100)
     >>> controller.decide(value=0.9, place=0.5).x, controller.t
     (1.0, 0)
     >>> controller.step(value=0.9, place=0.5).x, controller.t
@@ -134,6 +112,14 @@ class Controller:
     Name: remaining, dtype: float64
     >>> round(controller.price(0.5), 3)
     3.741
+    >>> round(controller.quote(place=0.5), 3)  # what a request would have to bring there
+    0.663
+    >>> controller.fork().step(value=0.9, place=0.5).t, controller.t  # a what-if
+    (6, 5)
+    >>> controller.log["x"].tolist(), controller.awaited
+    ([1.0, 0.0, 1.0, 1.0, 0.0], ())
+    >>> controller.remaining_over_index.columns.tolist()
+    ['row', 'index', 'limit', 'remaining']
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     controller.save(f"{folder}/state.npz")
@@ -151,6 +137,8 @@ class Controller:
         horizon: int,
         beyond: str,
         seed: int,
+        foretold: Foretold | None = None,
+        log: Any = None,
     ) -> None:
         self.program = program
         self.policy = policy
@@ -158,8 +146,10 @@ class Controller:
         self.beyond = beyond
         self.seed = seed
         self._evaluator = program.evaluator
-        self._loop = StageLoop(program, policy, guard, null, seed)
+        self._loop = StageLoop(program, policy, guard, null, seed, foretold)
         self._live = self._loop.begin(horizon)
+        self._log = None if log is None else DecisionLog(program, REASONS, log)
+        self._warned_of: int | None = None
         # A second state of the same size, for steps that must not wait for memory.
         self._spare: Live | None = None
         # Projected arrivals that were found to fit, so that a step need not look at them again.
@@ -209,6 +199,24 @@ class Controller:
             values[group.slices[PROJECTED]] *= group.sign
         return pd.Series(values, index=evaluator.labels(), name="remaining")
 
+    @property
+    def remaining_over_index(self) -> pd.DataFrame:
+        """What is left along the index of each semi-infinite row, in the row's own units and sign.
+
+        Columns: ``row``, ``index`` (a number, or a tuple of several), ``limit``, and ``remaining`` as the guard counts
+        it, ordered along the index. For a lower limit it is below zero as long as something is needed.
+        """
+        return left_along_index(self._evaluator, self._live.left[POINTWISE])
+
+    @property
+    def log(self) -> pd.DataFrame:
+        """The last decisions by number, as many as ``log=`` says, or those of its file: data, decisions, rewards."""
+        if self._log is None:
+            raise OptionError(
+                "log: this controller keeps none; make it with controller(..., log=10_000) or a .csv path."
+            )
+        return self._log.frame
+
     def __repr__(self) -> str:
         return (
             f"Controller({self.policy!r}, guard={self.guard!r}): {self.t} of {self.horizon} arrivals met, "
@@ -237,6 +245,9 @@ class Controller:
             x, wanted, reason, reward = self._loop.step(spare, batch, place)
             if batch.gaps:
                 spare.gaps = {**spare.gaps, **batch.gaps}
+            if self._log is not None:
+                one = batch.arrivals.part(slice(place, place + 1))
+                self._log.add(spare.t, one, np.array([[x]]), np.array([float(reason)]), np.array([reward]))
             self._live, self._spare = spare, live
             return Decision(x, wanted, REASONS[reason], reward, spare.t)
         return self._decision(self._live_run(batch), self._live.t)
@@ -248,46 +259,60 @@ class Controller:
         outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
         return self._decision(outcome, self._live.t + 1)
 
-    def update(self, row: Any = None, /, x: Any = None, **theta: Any) -> None:
+    def update(self, row: Any = None, /, x: Any = None, t: int | None = None, **theta: Any) -> None:
         """Learn an arrival, and what was really done: ``x`` as in ``Decision.x``; what ``decide`` says if not given.
 
-        The price learns from what it asked for, the budget pays for what was done.
+        The price learns from what it asked for, the budget pays for what was done. Where it is known late what was
+        done, ``t`` is the number of the arrival: the next one if not given. A larger one passes over those between,
+        which are awaited (``controller.awaited``) and may be updated later in any order. What awaited arrivals use is
+        not known to the guard until then.
         """
-        if x is not None and "x" in self.program.intake.by_name and row is None:
-            raise DataError(
-                "update: this model has data called 'x', so that x= is ambiguous; give the arrival's data as a mapping."
-            )
-        batch = self._one(row, theta)
-        done = None if x is None else self._as_decision(x)[None]
+        for name, value in (("x", x), ("t", t)):
+            if value is not None and name in self.program.intake.by_name and row is None:
+                raise DataError(
+                    f"update: this model has data called '{name}', so that {name}= is ambiguous; give the arrival's "
+                    "data as a mapping."
+                )
+        start, number = self._passed_over(t)
+        batch = self._one(row, theta, count=False)
+        done = None if x is None else as_decision(self.program, x)[None]
         if done is not None:
-            self._refuse_impossible(done[0], batch, "update")
-        self._live_run(batch, done)
+            refuse_impossible(self.program, done[0], batch, "update")
+        self._live_run(batch, done, start=start, number=number)
 
-    def _refuse_impossible(self, x: FloatArray, batch: Batch, what: str) -> None:
-        """Refuse what no decision of this arrival can have been."""
-        template = self.program.template
-        for label, whole, value, low, high in zip(
-            template.decisions, template.integer, x, batch.lower[0] + 0.0, batch.upper[0] + 0.0, strict=True
-        ):
-            if not low - _ROUNDING * max(1.0, abs(low)) <= value <= high + _ROUNDING * max(1.0, abs(high)):
-                raise DataError(
-                    f"{what}: '{label}' must lie in [{low:g}, {high:g}] for this arrival (got {value:.12g}); give what "
-                    "was done within the model's bounds."
-                )
-            if whole and abs(value - round(value)) > _WHOLE:
-                raise DataError(f"{what}: '{label}' must be a whole number (got {value:.12g}).")
-        if not template.own_rows:
-            return
-        excess, size = self.program.evaluator.own_excess(batch, x[None])
-        for row, over, terms in zip(template.own_rows, excess[0], size[0], strict=True):
-            # An infinite row has infinite terms, and one that is not a number is not kept either.
-            if not (over <= 0 or over <= _BROKEN * min(terms, 1e300)):
-                raise DataError(
-                    f"{what}: '{row.name}', which each arrival has for itself, is broken by {over:.6g}; give what was "
-                    "done within the model's constraints."
-                )
+    def _passed_over(self, t: int | None) -> tuple[Live, int]:
+        """The state in which an arrival is learned, and its number: the next one, or one that ``update(t=)`` names."""
+        live = self._live.copy()
+        t = live.t + 1 if t is None else whole_number(t, "update: t")
+        if t in live.awaited:
+            # It has its place among those met already.
+            live.t, live.awaited = live.t - 1, tuple(each for each in live.awaited if each != t)
+            return live, t
+        if t <= live.t:
+            raise DataError(
+                f"update: the arrival {t} was met already, and is not awaited; release(...) and add_budget(...) put "
+                "right what it used."
+            )
+        if t - live.t > _AWAITED:
+            raise DataError(f"update: {t - live.t - 1} arrivals would be passed over (at most {_AWAITED} can be).")
+        self._refuse_beyond(t - live.t)
+        live.awaited = (*live.awaited, *range(live.t + 1, t))
+        live.t = t - 1
+        return live, t
 
-    def steps(self, data: Any, profiles: Mapping[str, Any] | None = None, hold_price: bool = False) -> pd.DataFrame:
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Numbers of arrivals that were passed over by ``update(t=...)``, and are not known yet."""
+        return self._live.awaited
+
+    def steps(
+        self,
+        data: Any,
+        profiles: Mapping[str, Any] | None = None,
+        hold_price: bool = False,
+        *,
+        together: bool = False,
+    ) -> pd.DataFrame:
         """Decide arrivals that come together, one after the other.
 
         Parameters
@@ -297,7 +322,12 @@ class Controller:
         profiles : dict, optional
             Curves of Profiles, one array (arrivals, points) each.
         hold_price : bool
-            Decide all by the price of the first, and learn afterwards.
+            Decide all by one price, and learn afterwards: that of the first, or of a policy that learns from samples
+            one found with all of them in its sample.
+        together : bool
+            Decide all by one problem: each of them once, and the sample as the arrivals that come after them. For
+            policies that learn from samples, such as ``Resolve``; the more come together, the nearer to the optimum in
+            hindsight.
 
         Returns
         -------
@@ -309,10 +339,20 @@ class Controller:
         if isinstance(data, pd.DataFrame) and not len(data):
             nothing = np.empty((0, len(self.program.template.decisions)))
             return self._told(nothing, data.index, np.empty(0, dtype=int), np.empty(0))
+        if together and (hold_price or not isinstance(self.policy, Resolve)):
+            raise OptionError(
+                "steps: together=True decides by one problem and not by a price; leave hold_price= out."
+                if hold_price
+                else f"steps: together=True needs a policy that learns from samples, such as Resolve() (got "
+                f"{self.policy!r}); use hold_price=True."
+            )
         batch = self.program.batch(data, profiles)
         self._refuse_beyond(len(batch))
         batch = self._checked(batch)
-        if hold_price:
+        if together:
+            outcome = self._live_run(batch, together=True)
+            rewards = outcome.rewards
+        elif hold_price:
             outcome = self._loop.held(self._live, batch)
             rewards = self._live_run(batch, outcome.decided).rewards
         else:
@@ -333,8 +373,8 @@ class Controller:
         Which decisions were made is not remembered: giving back what was never taken makes room that is not there.
         """
         batch = self._one(row, theta, count=False)
-        taken = self._as_decision(x)[None]
-        self._refuse_impossible(taken[0], batch, "release")
+        taken = as_decision(self.program, x)[None]
+        refuse_impossible(self.program, taken[0], batch, "release")
         if not self._live.t:
             raise DataError(
                 "release: no arrival was met yet, so that there is nothing to give back; add_budget makes room."
@@ -362,47 +402,7 @@ class Controller:
 
         A function is read at the points of the guard, and counts as linear between them.
         """
-        name = row if isinstance(row, str) else getattr(row, "name", str(row))
-        groups = [group for group in self._evaluator.groups if group.name == name]
-        if not groups:
-            known = ", ".join(dict.fromkeys(group.name for group in self._evaluator.groups))
-            raise OptionError(f"add_budget: there is no row '{name}'; the resources are {known}.")
-        live, evaluator = self._live.copy(), self._evaluator
-        changes = []
-        for group in groups:
-            if group.family is None:
-                if callable(amount):
-                    raise OptionError(f"add_budget: '{name}' is an ordinary row; give a number.")
-                values = np.array([_amount(amount, name)])
-                projected = values
-            else:
-                points = evaluator.points[group.family]
-                values = (
-                    _amounts(amount, points, name) if callable(amount) else np.full(len(points), _amount(amount, name))
-                )
-                projected = evaluator.project(values, group.family)
-            if not np.all(np.isfinite(values)):
-                raise OptionError(f"add_budget: the amount for '{name}' must be finite everywhere.")
-            changes.append((group, {PROJECTED: projected, POINTWISE: values}))
-        live.rules, live.kept = None, False
-        live.total = {view: total.copy() for view, total in live.total.items()}
-        for group, added in changes:
-            for view, amounts in added.items():
-                change = group.sign * amounts / evaluator.resources[view].unit[group.slices[view]]
-                live.total[view][group.slices[view]] += change
-                live.left[view][group.slices[view]] += change
-                if view == POINTWISE:
-                    live.pieces = self._raised_pieces(live, group, change)
-        if not live.finite or not all(np.all(np.isfinite(total)) for total in live.total.values()):
-            raise OptionError(f"add_budget: the amount for '{name}' is too large to be counted.")
-        self._live = live
-
-    def _raised_pieces(self, live: Live, group: ResourceGroup, change: FloatArray) -> tuple[Pieces, ...]:
-        guard = self.program.index_guard
-        return tuple(
-            pieces.raised(*guard.along(each, change)) if each is group else pieces
-            for each, pieces in zip(guard.stepped, live.pieces, strict=False)
-        )
+        self._live = with_budget(self.program, self._live, row, amount)
 
     def revise(self, horizon: int) -> None:
         """Expect another number of arrivals in all; the budget stays what it is."""
@@ -428,6 +428,7 @@ class Controller:
             "horizon": live.horizon,
             "earned": live.earned,
             "gaps": dict(live.gaps),
+            "awaited": list(live.awaited),
         }
         arrays = self._arrays(live)
         if live.fractions is not None:
@@ -445,6 +446,9 @@ class Controller:
             arrays["offers"] = live.offers
         for number, pieces in enumerate(live.pieces):
             arrays |= {f"pieces:{number}:{name}": value for name, value in vars(pieces).items()}
+        arrays |= {f"{_FORESIGHT}{name}": value for name, value in live.foresight.items()}
+        if self._loop.foresight is not None:
+            arrays |= forecast_arrays(self._loop.foresight.foretold, self.program)
         return {**arrays, "null": self._loop.null, **{f"state:{name}": value for name, value in live.state.items()}}
 
     def resume(self, path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -465,9 +469,11 @@ class Controller:
             None if fresh.history is None else read_history(path, header["t"], arrays, fresh.history, self._evaluator),
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
+            awaited=tuple(header.get("awaited", ())),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
             pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
             memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
+            foresight={name: np.array(arrays[f"{_FORESIGHT}{name}"]) for name in fresh.foresight},
         )
 
     def _along_stepped(self, arrays: Mapping[str, Any]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -480,6 +486,32 @@ class Controller:
             _, left = guard.along(group, arrays[_LEFT[POINTWISE]][group.slices[POINTWISE]])
             result.append((points, budget, left))
         return result
+
+    def fork(self) -> Controller:
+        """A second controller in the same state, for a what-if: what is done to one leaves the other as it is.
+
+        A log in memory is copied; one in a file stays with this controller.
+        """
+        other = copy(self)
+        live = self._live.copy()
+        if live.history is not None:
+            live.history = live.history.copy()
+        if live.memory is not None:
+            live.memory = live.memory.copy()
+        other._live, other._spare = live, None
+        other._log = None if self._log is None else self._log.copy()
+        return other
+
+    def quote(self, row: Any = None, /, **theta: Any) -> Any:
+        """What a unit of this arrival's decision would have to bring to be taken, at the price of now.
+
+        Data that only its reward depends on may be left out. Infinite where a guard would let nothing of it through;
+        a number for a single scalar decision, else keyed as ``Decision.x``. For linear stages.
+        """
+        known = with_unused_data(self.program, row, theta)
+        batch = self._one(row, known, count=False)
+        live = self._live.copy()
+        return self._given_back(quote(self.program, self._loop, live, batch, self.dual))
 
     def begin_at(self, dual: FloatArray) -> None:
         """Begin at a price that is known."""
@@ -496,18 +528,31 @@ class Controller:
         # The guard has lifted what these arrivals use at points.
         return replace(outcome, point_use=self._evaluator.total_use(batch, outcome.decided)[None])
 
-    def _live_run(self, batch: Batch, forced: FloatArray | None = None) -> LoopOutcome:
-        """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed."""
+    def _live_run(
+        self,
+        batch: Batch,
+        forced: FloatArray | None = None,
+        together: bool = False,
+        start: Live | None = None,
+        number: int | None = None,
+    ) -> LoopOutcome:
+        """Decide and learn a batch in a copy, which one assignment makes the state; where it fails, nothing changed.
+
+        ``start`` is another state to begin in, ``number`` that of the first arrival where it is not the next one.
+        """
         mark = self._live.mark()
-        live = self._live.copy()
+        live = self._live.copy() if start is None else start
         try:
-            outcome = self._loop.run(live, batch, forced)
+            outcome = self._loop.together(live, batch) if together else self._loop.run(live, batch, forced)
             live.kept &= forced is None
             if len(outcome.rewards) < len(batch):
                 outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
             live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
             self._refuse_infinite(live, batch)
             live.gaps = {**live.gaps, **batch.gaps}
+            if self._log is not None:
+                first = live.t - len(batch) + 1 if number is None else number
+                self._log.add(first, batch.arrivals, outcome.decided, outcome.reasons, outcome.rewards)
             self._live = live
         finally:
             if self._live is not live:
@@ -594,36 +639,18 @@ class Controller:
 
     def _refuse_beyond(self, count: int) -> None:
         live = self._live
-        if self.beyond == "error" and live.t + count > live.horizon:
-            raise HorizonError(
-                f"The horizon of {live.horizon} arrivals is reached ({live.t} were met, {count} more came); use "
-                "revise(horizon=...), or beyond='continue'."
+        if live.t + count <= live.horizon:
+            return
+        reached = f"The horizon of {live.horizon} arrivals is reached ({live.t} were met, {count} more came)"
+        if self.beyond == "error":
+            raise HorizonError(f"{reached}; use revise(horizon=...), or beyond='continue'.")
+        if self._warned_of != live.horizon:
+            self._warned_of = live.horizon
+            warn_user(
+                f"{reached}; decisions go on at the last price, on what is left. Tell the controller by "
+                "revise(horizon=...) how many will come in all.",
+                HorizonWarning,
             )
-
-    def _as_decision(self, x: Any) -> FloatArray:
-        labels = self.program.template.decisions
-        if isinstance(x, Mapping | pd.Series):
-            given = dict(x.items())
-            missing = [label for label in labels if label.column not in given]
-            if missing or not len(given) == len(x) == len(labels):
-                raise DataError(
-                    f"x must have exactly the entries {', '.join(repr(label.column) for label in labels)} (got "
-                    f"{', '.join(map(repr, x.keys()))})."
-                )
-            x = [given[label.column] for label in labels]
-        try:
-            entries = np.asarray(x)
-        except ValueError:
-            # Numpy knows no array with rows of several lengths.
-            entries = np.array(None)
-        if entries.dtype.kind not in "iuf":
-            raise DataError(f"x must be numbers (got {x!r}).")
-        values = np.atleast_1d(entries).astype(float)
-        if values.shape != (len(labels),):
-            raise DataError(f"x must be {len(labels)} numbers, or a mapping by variable (got shape {values.shape}).")
-        if not np.all(np.isfinite(values)):
-            raise DataError("x must hold finite numbers only.")
-        return values
 
     def _decision(self, outcome: LoopOutcome, t: int) -> Decision:
         reason, reward = REASONS[int(outcome.reasons[0])], float(outcome.rewards[0])

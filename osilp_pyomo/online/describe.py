@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._jit import HAS_NUMBA
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
@@ -16,7 +16,7 @@ from osilp_pyomo.online.stages.template import Arrivals
 _ARRIVALS = 2000
 
 
-def describe(program: ProgramData, own: Arrivals, guard: str, horizon: int) -> str:
+def describe(program: ProgramData, own: Arrivals, guard: str, policy: str, horizon: int) -> str:
     """Objective, rows, decisions, data, resources, solver, guard, and the assumptions with their constants."""
     template, evaluator = program.template, program.evaluator
     texts = template.texts
@@ -66,6 +66,7 @@ def describe(program: ProgramData, own: Arrivals, guard: str, horizon: int) -> s
     lines.append(
         f"  loop      {'compiled by numba' if HAS_NUMBA else 'plain numpy (pip install osilp-pyomo[fast] compiles it)'}"
     )
+    lines.append(f"  policy    {policy}")
     why = program.guard_objection or program.null_objection
     lines.append(f"  guard     {guard} unless another is named{f' ({why})' if why else ''}")
     if why is None and program.must_serve is not None:

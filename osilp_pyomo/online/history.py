@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.template import Arrivals
@@ -19,8 +19,9 @@ _USE = {PROJECTED: "usage", POINTWISE: "points"}
 _FIXED = {PROJECTED: "fixed", POINTWISE: "point_fixed"}
 
 
-# Arrays of a saved history.
-HISTORY = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values(), "counts", "met", "key_lengths", "keys")
+# Arrays of a saved history; those that say when arrivals came are there where older ones count less.
+AGES = ("recent", "last")
+HISTORY = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values(), "counts", *AGES, "met", "key_lengths", "keys")
 
 
 def keys_of(batch: Batch) -> list[bytes]:
@@ -44,11 +45,14 @@ def _theta(batch: Batch) -> FloatArray:
 class History:
     """Different arrivals in numbers; grows by doubling, and is told in arrays so that it can be saved."""
 
-    def __init__(self, view: str) -> None:
+    def __init__(self, view: str, memory: float = np.inf) -> None:
         self.view = view  # the resources that are priced
+        self.memory = memory  # the mean age, in arrivals, of what counts
         self.size = 0  # different arrivals
         self.met = 0  # arrivals
         self.counts = np.zeros(0)
+        # How much each counted when it came last, and as which arrival that was; where older ones count less.
+        self.recent, self.last = np.zeros(0), np.zeros(0)
         self._arrays: dict[str, FloatArray] = {}
         self._numbers: dict[bytes, int] = {}
         self._keys: list[bytes] = []
@@ -77,6 +81,13 @@ class History:
         """How often each different arrival came."""
         return self.counts[: self.size]
 
+    @property
+    def weights(self) -> FloatArray:
+        """How much each different arrival counts: as often as it came, or less where that is long ago."""
+        if np.isinf(self.memory):
+            return self.multiplicity
+        return self.recent[: self.size] * np.exp((self.last[: self.size] - self.met) / self.memory)
+
     def number_of(self, key: bytes) -> int:
         """The number of an arrival that came before, or -1."""
         return self._numbers.get(key, -1)
@@ -92,26 +103,42 @@ class History:
                 fresh.append(place)
                 self._reserve(number + 1)
             self.counts[number] += 1
+            if not np.isinf(self.memory):
+                came = self.met + place + 1
+                self.recent[number] = 1.0 + self.recent[number] * np.exp((self.last[number] - came) / self.memory)
+                self.last[number] = came
         self.met += len(keys)
         if fresh:
             self._append(batch, np.array(fresh))
 
-    def mark(self) -> tuple[int, int, FloatArray]:
-        """Where it is, to come back to."""
-        return self.size, self.met, self.counts[: self.size].copy()
+    def copy(self) -> History:
+        """The same, to go on by itself."""
+        other = History(self.view, self.memory)
+        other.size, other.met, other._keys, other._numbers = self.size, self.met, [*self._keys], {**self._numbers}
+        other._arrays = {name: array.copy() for name, array in self._arrays.items()}
+        other.counts, other.recent, other.last = self.counts.copy(), self.recent.copy(), self.last.copy()
+        return other
 
-    def back_to(self, mark: tuple[int, int, FloatArray]) -> None:
+    def mark(self) -> tuple[int, int, tuple[FloatArray, ...]]:
+        """Where it is, to come back to."""
+        return self.size, self.met, tuple(each[: self.size].copy() for each in (self.counts, self.recent, self.last))
+
+    def back_to(self, mark: tuple[int, int, tuple[FloatArray, ...]]) -> None:
         """Forget what came after a mark."""
-        self.size, self.met, counts = mark
+        self.size, self.met, known = mark
         # An interrupt may have come between any two of the lines that remember an arrival.
         self._numbers = {key: number for key, number in self._numbers.items() if number < self.size}
         del self._keys[self.size :]
-        self.counts[self.size :] = 0.0
-        self.counts[: self.size] = counts
+        for held, before in zip((self.counts, self.recent, self.last), known, strict=True):
+            held[len(before) :] = 0.0
+            held[: len(before)] = before
 
     def _reserve(self, size: int) -> None:
         if size > len(self.counts):
-            self.counts = np.concatenate([self.counts, np.zeros(max(64, len(self.counts)))])
+            room = np.zeros(max(64, len(self.counts)))
+            self.counts = np.concatenate([self.counts, room])
+            if not np.isinf(self.memory):
+                self.recent, self.last = np.concatenate([self.recent, room]), np.concatenate([self.last, room])
 
     def shapes(self, evaluator: Evaluator) -> dict[str, tuple[int, ...]]:
         """For each array the shape of what one arrival of a program adds to it, which may be nothing."""
@@ -151,7 +178,7 @@ class History:
             None if field.curve is not None else self["theta"][:, next(numbers)] for field in evaluator.template.fields
         )
         arrivals = Arrivals(values, pd.RangeIndex(self.size))
-        use = {PROJECTED: self[_USE[PROJECTED]]}
+        use = {view: self[_USE[view]] for view in (PROJECTED, self.view)}
         fixed = {view: self[_FIXED[view]] for view in VIEWS}
         return Batch(
             arrivals, self["rewards"], np.zeros(self.size), use, fixed, self["lower"], self["upper"], self["own"],
@@ -164,6 +191,8 @@ class History:
         """Everything as arrays."""
         result: dict[str, Any] = {name: array[: self.size] for name, array in self._arrays.items()}
         result["counts"] = self.multiplicity
+        if not np.isinf(self.memory):
+            result["recent"], result["last"] = self.recent[: self.size], self.last[: self.size]
         result["met"] = np.array(self.met)
         lengths = np.array([len(key) for key in self._keys], dtype=np.int64)
         result["key_lengths"] = lengths
@@ -171,13 +200,15 @@ class History:
         return result
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any], view: str) -> History:
+    def from_arrays(cls, arrays: dict[str, Any], view: str, memory: float = np.inf) -> History:
         """What ``to_arrays`` told."""
-        history = cls(view)
+        history = cls(view, memory)
         names = (*_PLAIN, "theta", *_USE.values(), *_FIXED.values())
         # Arrays that grow have room of their own; those of a file are as long as what they hold.
         history._arrays = {name: np.array(arrays[name]) for name in names if name in arrays}
         history.counts = np.array(arrays["counts"])
+        if "recent" in arrays:
+            history.recent, history.last = np.array(arrays["recent"]), np.array(arrays["last"])
         history.size, history.met = len(history.counts), int(arrays["met"])
         blob = arrays["keys"].tobytes()
         ends = np.cumsum(arrays["key_lengths"])

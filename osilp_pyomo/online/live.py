@@ -34,7 +34,8 @@ class Live:
     between the points of a guard, and why; ``offers`` (2, R) are running sums of what arrivals could have added to rows
     that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
     says that no point of a guard is overrun, and False that this is not known; ``memory`` holds the arrivals that a
-    policy goes through again.
+    policy goes through again; ``foresight`` is what was learned about a forecast; ``awaited`` are numbers of arrivals
+    that were passed over, and are still to be updated.
     """
 
     t: int
@@ -52,6 +53,8 @@ class Live:
     pieces: tuple[Pieces, ...] = ()
     kept: bool = False
     memory: Memory | None = None
+    foresight: dict[str, FloatArray] = field(default_factory=dict)
+    awaited: tuple[int, ...] = ()
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; history and memory are shared, and must not be."""
@@ -60,6 +63,7 @@ class Live:
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
             gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, memory=self.memory,
+            foresight=self.foresight, awaited=self.awaited,
         )  # fmt: skip
 
     def mark(self) -> tuple[Any, Any]:
@@ -81,7 +85,7 @@ class Live:
         state = {name: next(parts) for name in self.state}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules, pack,
-            self.gaps, kept=self.kept,
+            self.gaps, kept=self.kept, awaited=self.awaited,
         )  # fmt: skip
 
     def follow(self, other: Live) -> bool:
@@ -91,13 +95,20 @@ class Live:
         self.pack[:] = other.pack
         self.t, self.horizon, self.earned = other.t, other.horizon, other.earned
         self.total, self.rules, self.gaps, self.kept = other.total, other.rules, other.gaps, other.kept
+        self.awaited = other.awaited
         return True
 
     @property
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
         pieces = [each.left for each in self.pieces]
-        arrays = [*self.left.values(), self.offers, *pieces, *(np.asarray(value) for value in self.state.values())]
+        arrays = [
+            *self.left.values(),
+            *self.foresight.values(),
+            self.offers,
+            *pieces,
+            *(np.asarray(value) for value in self.state.values()),
+        ]
         numbers = [each for each in arrays if each.dtype.kind == "f"]
         return abs(self.earned) < LARGEST and all(bool((np.abs(each) < LARGEST).all()) for each in numbers)
 

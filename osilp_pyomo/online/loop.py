@@ -18,6 +18,7 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
 from osilp_pyomo.online.experience.memory import Lesson, Memory
 from osilp_pyomo.online.experience.policy import ExperienceReplay
+from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
@@ -36,6 +37,8 @@ from osilp_pyomo.online.needs import (
 from osilp_pyomo.online.policies import FirstOrder, MirrorDescent, Policy, Potential, Seen, Setting, view_of
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.resolve import Resolve
+from osilp_pyomo.online.sampling.foresight import Foresight
+from osilp_pyomo.online.sampling.prices import SamplePrices
 from osilp_pyomo.online.stages.batch import GUARDED, OTHER, POINTWISE, PROJECTED, VIEWS, Batch, only_adds
 from osilp_pyomo.online.stages.linear import BoxStage, Densities, Room
 from osilp_pyomo.online.stages.newton import NewtonStage
@@ -73,7 +76,15 @@ Act = Callable[[Batch, FloatArray | None], LoopOutcome]
 class StageLoop:
     """Decides and learns arrivals; what changes is in a :class:`Live`, so that the loop can also try things out."""
 
-    def __init__(self, program: ProgramData, policy: Policy, guard: str, null: FloatArray, seed: int) -> None:
+    def __init__(
+        self,
+        program: ProgramData,
+        policy: Policy,
+        guard: str,
+        null: FloatArray,
+        seed: int,
+        foretold: Foretold | None = None,
+    ) -> None:
         self.program = program
         self.policy = policy if is_built_in(policy) else CheckedPolicy(policy)
         self.guard = guard
@@ -113,6 +124,10 @@ class StageLoop:
         self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
         # What the policy prices, and the other view of the same rows.
         self._view = view_of(policy)
+        self.foresight = None if foretold is None else Foresight(program, self._view, guard, foretold)
+        self._samples: SamplePrices | None = None
+        if isinstance(policy, Resolve):
+            self._samples = SamplePrices(program, policy, guard, seed, self.foresight)
         self._other = GUARDED if self._on_pieces else OTHER[self._view]
         self._guarded_view = kernels.NO_GUARD
         if guard != "none":
@@ -124,14 +139,17 @@ class StageLoop:
         if self.guard == POINTWISE:
             total[POINTWISE] = self.program.index_guard.lowered()
         left = {view: each.copy() for view, each in total.items()}
-        history = History(self._view) if isinstance(self.policy, Resolve) else None
+        history = History(self._view, self.policy.memory) if isinstance(self.policy, Resolve) else None
         offers = np.zeros((2, len(total[self.guard]) if self._needs else 0))
         pieces = self.program.index_guard.pieces() if self._on_pieces else ()
         memory = None
         if isinstance(self.policy, ExperienceReplay):
-            memory = Memory(self._evaluator, horizon, self.policy.memory, self.seed)
+            memory = Memory(self._evaluator, self.policy.memory, self.seed)
         live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces, memory=memory)
         live.state = self.policy.start(self.setting(live))
+        if self.foresight is not None:
+            live.foresight = self.foresight.begin()
+            self.reprice(live)
         return live
 
     def refuse_null(self, batch: Batch) -> None:
@@ -201,11 +219,28 @@ class StageLoop:
     def held(self, live: Live, batch: Batch) -> LoopOutcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
-        if isinstance(self.policy, Resolve) and self.policy.due(live.t, live.horizon):
-            self._reprice(live)
+        self.reprice(live, batch)
         usage, reach = batch.use[self._view], self._evaluator.reach(batch)
         live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
         return self._in_portions(live, batch, None, lambda part, _: self._without_learning(live, part))
+
+    def together(self, live: Live, batch: Batch) -> LoopOutcome:
+        """Decide a batch by one problem, of it and of what comes after it; ``live`` is changed, unless it raises."""
+        assert self._samples is not None
+        assert live.history is not None
+        if self.foresight is not None:
+            self.foresight.meet(live, batch, live.state["dual"])
+        asked = self._samples.together(live, self._rules(live), batch)
+        ones = [slice(b, b + 1) for b in range(len(batch))]
+
+        def act(part: Batch, some: FloatArray | None) -> LoopOutcome:
+            assert some is not None
+            at = ones[: len(part)]
+            return LoopOutcome.concat([self._generic(live, part.part(b), None, asked=some[b]) for b in at])
+
+        outcome = self._in_portions(live, batch, asked, act)
+        live.history.add(batch, keys_of(batch))
+        return outcome
 
     def _in_portions(self, live: Live, batch: Batch, forced: FloatArray | None, act: Act) -> LoopOutcome:
         """Do something with a batch; where rows are kept piece by piece, with one portion after the other."""
@@ -241,13 +276,19 @@ class StageLoop:
 
     def _without_learning(self, live: Live, batch: Batch) -> LoopOutcome:
         if self.kernel:
-            return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._fractions(live, batch))
+            return self._by_kernel(live, batch, np.zeros(kernels.SETTINGS), None, self._known(live, batch))
         pieces = [self._generic(live, batch.part(slice(b, b + 1)), None, learn=False) for b in range(len(batch))]
         return LoopOutcome.concat(pieces)
 
     def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
         return self._in_portions(live, batch, forced, lambda part, some: self._run(live, part, some, remember))
+
+    def _known(self, live: Live, batch: Batch) -> FloatArray:
+        """What a sample does with arrivals like these, where they tie; (0, n) where there is nothing known."""
+        if self._samples is None:
+            return np.empty((0, len(self.program.template.decisions)))
+        return self._samples.fractions(live, batch)
 
     def _run(self, live: Live, batch: Batch, forced: FloatArray | None, remember: bool) -> LoopOutcome:
         if isinstance(self.policy, Resolve):
@@ -258,7 +299,7 @@ class StageLoop:
 
     def _segment(self, live: Live, batch: Batch, forced: FloatArray | None) -> LoopOutcome:
         if self.kernel:
-            return self._by_kernel(live, batch, self._rules(live).settings, forced, self._fractions(live, batch))
+            return self._by_kernel(live, batch, self._rules(live).settings, forced, self._known(live, batch))
         cuts = [slice(b, b + 1) for b in range(len(batch))]
         return LoopOutcome.concat(
             [self._generic(live, batch.part(cut), None if forced is None else forced[cut]) for cut in cuts]
@@ -268,19 +309,28 @@ class StageLoop:
         policy, history = self.policy, live.history
         assert isinstance(policy, Resolve)
         assert history is not None
+        assert self._samples is not None
         keys = keys_of(batch)
         pieces, start = [], 0
         while start < len(batch):
             if policy.due(live.t, live.horizon):
-                self._reprice(live)
+                self.reprice(live)
             stop = min(len(batch), start + policy.next_due(live.t, live.horizon) - live.t)
             at = slice(start, stop)
             part = batch.part(at)
-            pieces.append(self._segment(live, part, None if forced is None else forced[at]))
+            if self.foresight is not None:
+                self.foresight.meet(live, part, live.state["dual"])
+            pieces.append(self._segment(live, self._samples.broken(live, part), None if forced is None else forced[at]))
             if remember:
                 history.add(part, keys[at])
             start = stop
         return LoopOutcome.concat(pieces)
+
+    def reprice(self, live: Live, among: Batch | None = None) -> None:
+        """Find the price anew, of a policy that has times for that; arrivals ``among`` are seen but not decided."""
+        if self._samples is not None and isinstance(self.policy, Resolve):
+            until = min(self.policy.next_due(live.t, live.horizon), live.horizon)
+            self._samples.find(live, self._rules(live), until, among)
 
     def _by_practising(self, live: Live, batch: Batch, forced: FloatArray | None, keep: bool) -> LoopOutcome:
         """Decide arrivals and practise after each; what is not to be kept is forgotten again."""
@@ -308,63 +358,15 @@ class StageLoop:
             lesson.practise(b, one, live.state, live.horizon - live.t, live.left[POINTWISE])
         return LoopOutcome.concat(outcomes)
 
-    def _reprice(self, live: Live) -> None:
-        assert live.history is not None
-        assert isinstance(self.policy, Resolve)
-        if not live.history.met:
-            return
-        share = live.history.met / max(live.horizon - live.t, 1)
-        # Rows that are used up or overrun get nothing rather than rounding, or less than nothing, which nothing meets.
-        left, slack = live.left[self._view], self._rules(live).margins[self._view][fitting.SLACK]
-        positive = live.total[self._view] >= 0
-        budget = share * np.where(positive & (left <= fitting.USED_UP * slack), 0.0, left)
-        found = self.program.resolve(
-            live.history, budget, live.state["dual"], self.policy.view, fitting.nothing(slack, live.horizon),
-            self.policy.solver,
-        )  # fmt: skip
-        # A price that cannot be counted is none, in the middle of a batch as after a single step.
-        if found is not None and np.all(np.abs(found[0]) < kernels.LARGEST):
-            live.state = {**live.state, "dual": found[0]}
-            live.fractions = found[1]
-
-    def _fractions(self, live: Live, batch: Batch) -> FloatArray:
-        """What the sample's LP does with arrivals like these, where they tie; (0, n) where there is nothing known."""
-        count = len(self.program.template.decisions)
-        if live.fractions is None or live.history is None:
-            return np.empty((0, count))
-        numbers = np.array([live.history.number_of(key) for key in keys_of(batch)])
-        known = (numbers >= 0) & (numbers < len(live.fractions))
-        result = np.full((len(batch), count), np.nan)
-        result[known] = live.fractions[numbers[known]]
-        for b, j in np.argwhere((result > 0) & (result < 1) & self.program.template.integer):
-            coin = np.random.default_rng([self.seed, live.t + int(b), int(j)]).random()
-            result[b, j] = float(coin < result[b, j])
-        return result
-
     def _caps(self, live: Live, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """What share of what is left of a resource arrivals may take, by a cautious policy; (0,) without a cap."""
-        caution = self.policy.caution if isinstance(self.policy, FirstOrder) else None
+        caution = self.policy.caution if isinstance(self.policy, FirstOrder | Resolve) else None
         if caution is None or self._integer.any():
             return np.empty(0)
         left = np.maximum(live.horizon - live.t - np.arange(len(lower)), 1)
         # Scaling down must stay within the bounds.
         scalable = np.all((lower <= 0) & (upper >= 0), axis=1)
         return np.where(scalable, np.minimum(1.0, caution / np.sqrt(left)), 1.0)
-
-    def _caps_of(self, live: Live, batch: Batch) -> FloatArray:
-        """As :meth:`_caps`; where there is a history, of arrivals only that are unlike any seen before."""
-        if live.history is None or not isinstance(self.policy, Resolve):
-            return self._caps(live, batch.lower, batch.upper)
-        if self._integer.any():
-            return np.empty(0)
-        keys = keys_of(batch)
-        first = {key: place for place, key in reversed(list(enumerate(keys)))}
-        # The second of two equal arrivals has been seen when it comes.
-        unseen = np.array([live.history.number_of(key) < 0 and first[key] == k for k, key in enumerate(keys)])
-        # Scaling down must stay within the bounds.
-        unseen &= np.all((batch.lower <= 0) & (batch.upper >= 0), axis=1)
-        left = np.maximum(live.horizon - live.t - np.arange(len(batch)), 1)
-        return np.where(unseen, self.policy.share(left), 1.0)
 
     def step(self, live: Live, batch: Batch, place: int = 0) -> tuple[float, float, int, float]:
         """One arrival, where ``steps_single``: what is taken and wanted, why, and what it earns; changes ``live``."""
@@ -449,7 +451,10 @@ class StageLoop:
             self._pay_others(live, batch, taken, bool(len(others)))
             earned = gained + batch.earned if self.program.template.maximize else -(gained + batch.earned)
             return LoopOutcome(wanted + 0.0, taken + 0.0, reasons, earned)
-        single, caps = self._runs_single and forced is None and not len(fixed), self._caps_of(live, batch)
+        single, caps = (
+            self._runs_single and forced is None and not len(fixed),
+            self._caps(live, batch.lower, batch.upper),
+        )
         if single and lesson is None:
             stopped = run_single(
                 *known, batch.rewards, np.ascontiguousarray(usage), batch.lower, batch.upper, bool(self._integer[0]),
@@ -509,24 +514,33 @@ class StageLoop:
             pieces.append(self._by_kernel(live, batch.part(rest), settings, after, np.empty((0, 1))))
         return LoopOutcome.concat(pieces)
 
-    def _generic(self, live: Live, one: Batch, forced: FloatArray | None, learn: bool = True) -> LoopOutcome:
-        """One arrival, whatever its stage problem and policy are."""
+    def _generic(
+        self,
+        live: Live,
+        one: Batch,
+        forced: FloatArray | None,
+        learn: bool = True,
+        asked: FloatArray | None = None,
+    ) -> LoopOutcome:
+        """One arrival, whatever its stage problem and policy are; ``asked`` is a decision that was found for it."""
         policy, setting, evaluator = self.policy, self.setting(live), self._evaluator
         view, usage, reach = self._view, one.use[self._view], self._evaluator.reach(one)[0]
         state = policy.meet(live.state, setting, one.rewards[0], usage[0], reach)
         dual = policy.price(state, setting)
         wanted, weights, densities = self._respond(one, dual)
         reason = kernels.PRICED
-        if isinstance(self._solver, BoxStage):
+        if asked is not None:
+            wanted = asked if np.all(np.isfinite(asked)) else wanted
+        elif isinstance(self._solver, BoxStage):
             size = np.abs(one.rewards[0]) + np.abs(usage[0]) @ np.abs(dual)
             tied = np.abs(weights[0]) <= kernels.TIE_SHARE * size
             if tied.any():
                 reason = kernels.TIE
-                fractions = self._fractions(live, one)
+                fractions = self._known(live, one)
                 if len(fractions):
                     share = one.lower + fractions * (one.upper - one.lower)
                     wanted = np.where(tied & np.isfinite(fractions), share, wanted)
-            caps = self._caps_of(live, one)
+            caps = self._caps(live, one.lower, one.upper)
             if len(caps) and caps[0] < 1.0:
                 used, margins = evaluator.used(one, wanted, view)[0], self._rules(live).margins[view]
                 wanted = wanted * kernels.capped(live.left[view], margins, float(caps[0]), used)

@@ -104,6 +104,8 @@ class Policy(ABC):
 
     #: Which resources are priced: "projected" (test functions) or "pointwise" (every grid point).
     view: str = PROJECTED
+    #: Whether it learns from a sample of arrivals, so that a forecast can be one.
+    foresees: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, setting: Setting) -> State:

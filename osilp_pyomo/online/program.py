@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,8 @@ from osilp_pyomo.online.chunks.solve import solve_chunks
 from osilp_pyomo.online.chunks.source import Chunks, as_chunks, is_chunked
 from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.online.describe import describe
+from osilp_pyomo.online.experience.choose import default_policy, default_text
+from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.hindsight.concave import solve_convex
 from osilp_pyomo.online.hindsight.lp import stage_lp
 from osilp_pyomo.online.hindsight.merge import merge_equal, share_out
@@ -34,7 +36,7 @@ from osilp_pyomo.online.runs import Run
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.identity import identity_of
-from osilp_pyomo.online.stages.template import StageFamily
+from osilp_pyomo.online.stages.template import Arrivals, StageFamily
 from osilp_pyomo.online.warm_start import warm_dual
 
 BUDGETS = ("per_arrival", "total")
@@ -88,7 +90,11 @@ class OnlineProgram(ProgramData):
 
     def describe(self) -> str:
         """What was understood of the model, in words."""
-        return describe(self, self._own, self.default_guard, self.horizon)
+        return describe(self, self._own, self.default_guard, default_text(self._default()), self.horizon)
+
+    def _default(self, projected: bool = False) -> tuple[Policy, str]:
+        """The policy where none is named, and why."""
+        return default_policy(self.evaluator, self.solver, self.horizon, self.needs(POINTWISE), projected)
 
     def __repr__(self) -> str:
         rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
@@ -103,20 +109,23 @@ class OnlineProgram(ProgramData):
 
     def controller(
         self,
-        policy: Policy,
+        policy: Policy | None = None,
         guard: str | None = None,
         *,
         null: Any = None,
         warm_start: Any = None,
-        beyond: str = "error",
+        forecast: Any = None,
+        beyond: str = "continue",
         seed: int = 0,
+        log: Any = None,
     ) -> Controller:
         """A controller that meets arrivals one by one.
 
         Parameters
         ----------
-        policy : Policy
-            How prices are found, such as ``MirrorDescent()`` or ``Resolve()``.
+        policy : Policy, optional
+            How prices are found, such as ``ExperienceReplay()`` or ``Resolve()``. If not given, the one that lost least
+            where it was measured on stages of this kind; ``describe()`` says which and why.
         guard : "pointwise", "projected" or "none", optional
             What keeps decisions within what is left: every grid point, every test function, or nothing. Pointwise
             where that is possible, if not given.
@@ -125,11 +134,19 @@ class OnlineProgram(ProgramData):
         warm_start : Price, Result, DataFrame or Controller, optional
             A price to begin with: one that is known, that of the offline problem of past arrivals, or that which
             another controller has arrived at.
-        beyond : "error" or "continue"
-            What to do with arrivals past the horizon.
+        forecast : DataFrame, Chunks or Forecast, optional
+            Arrivals that are expected, such as those of the last day, in their order: the part after the present one is
+            the sample of the arrivals ahead. Its level is corrected by what was seen, and it is left aside while it
+            proves wrong. A :class:`Forecast` has times, or no order. For policies that learn from samples.
+        beyond : "continue" or "error"
+            What to do with arrivals past the horizon: go on at the last price after one warning, or refuse them.
         seed : int
-            For integer decisions on ties.
+            For what is random: integer decisions on ties, which arrivals a policy goes through again, and the copies of
+            a smoothed sample.
+        log : int or path, optional
+            How many of the last decisions ``controller.log`` holds, or a .csv file that all are appended to.
         """
+        policy = self._default()[0] if policy is None else policy
         if not isinstance(policy, Policy):
             hint = f"{policy.__name__}()" if isinstance(policy, type) else "MirrorDescent()"
             raise OptionError(f"controller: policy must be a policy such as {hint} (got {policy!r}).")
@@ -137,12 +154,22 @@ class OnlineProgram(ProgramData):
             raise OptionError(f"controller: beyond must be 'error' or 'continue' (got {beyond!r}).")
         SEED.check(seed, "controller")
         chosen = self._guard(guard, null)
-        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed))
+        foretold = read_forecast(self, forecast, (policy,), "controller")
+        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed), foretold, log)
         if warm_start is not None:
             view, read = view_of(policy), self.intake.frame
             size = self.budget_sizes[view]
             made.begin_at(warm_dual(self.evaluator, self.solver, warm_start, view, read, self.horizon, size))
         return made
+
+    def _read_forecast(self, frame: Any, profiles: Any) -> Arrivals:
+        if is_chunked(frame):
+            frame = self._all_of(as_chunks(frame), "forecast=")
+        if not isinstance(frame, pd.DataFrame):
+            raise OptionError(
+                f"forecast= must be a DataFrame of arrivals, Chunks or a Forecast (got {type(frame).__name__})."
+            )
+        return self.intake.frame(frame, profiles)
 
     def _guard(self, guard: str | None, null: Any) -> str:
         if guard is None:
@@ -185,13 +212,14 @@ class OnlineProgram(ProgramData):
 
     def replay(
         self,
-        policy: Policy,
+        policy: Policy | None = None,
         data: Any = None,
         guard: str | None = None,
         *,
         profiles: Mapping[str, Any] | None = None,
         null: Any = None,
         warm_start: Any = None,
+        forecast: Any = None,
         seed: int = 0,
         write: Any = None,
         progress: bool = True,
@@ -203,7 +231,7 @@ class OnlineProgram(ProgramData):
 
         Parameters
         ----------
-        policy, guard, null, warm_start, seed
+        policy, guard, null, warm_start, forecast, seed
             As in :meth:`controller`.
         data : DataFrame, what :meth:`project` gave, path, Chunks or iterator of DataFrames, optional
             The model's own arrivals if not given. Those of files and iterators are read and forgotten chunk by chunk.
@@ -219,9 +247,10 @@ class OnlineProgram(ProgramData):
         Run, or LongRun for arrivals in chunks
         """
         started = time.perf_counter()
+        policy = self._default(isinstance(data, Batch))[0] if policy is None else policy
         if is_chunked(data) or write is not None:
             self._refuse_beside_chunks("replay", data, profiles)
-            controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+            controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
             return replay_chunks(self, controller, as_chunks(data), write, progress)
         projected = data if isinstance(data, Batch) else None
         arrivals = self.arrivals(data, profiles) if projected is None else projected.arrivals
@@ -235,7 +264,7 @@ class OnlineProgram(ProgramData):
         if projected is not None:
             self._refuse_projected(policy, guard, null)
             guard = "none" if guard is None else guard
-        controller = self.controller(policy, guard, null=null, warm_start=warm_start, seed=seed)
+        controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
         outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
             for batch in self.evaluator.batches(arrivals) if projected is None else [projected]:
@@ -244,11 +273,11 @@ class OnlineProgram(ProgramData):
         outcome, seconds = LoopOutcome.concat(outcomes), time.perf_counter() - started
         return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None)
 
-    def _all_of(self, chunks: Chunks) -> pd.DataFrame:
+    def _all_of(self, chunks: Chunks, what: str) -> pd.DataFrame:
         """All arrivals of chunks as one frame, each looked at by itself."""
         frames = list(chunks.frames(self.intake.columns))
         if not frames:
-            raise DataError("solve_offline: there are no arrivals.")
+            raise DataError(f"{what}: there are no arrivals.")
         for frame in frames:
             self.intake.frame(frame)
         return pd.concat(frames)
@@ -357,7 +386,7 @@ class OnlineProgram(ProgramData):
                     self, as_chunks(data), write=write, cache=cache, executor=executor, time_limit=time_limit,
                     progress=progress,
                 )  # fmt: skip
-            data = self._all_of(as_chunks(data))
+            data = self._all_of(as_chunks(data), "solve_offline")
         for name, value in (("write", write), ("cache", cache), ("executor", executor)):
             if value is not None:
                 raise OptionError(
@@ -384,3 +413,15 @@ class OnlineProgram(ProgramData):
             result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
         )
         return replace(result, solved_for=identity_of(self.evaluator, arrivals))
+
+
+def read_forecast(program: OnlineProgram, given: Any, policies: Sequence[Policy], what: str) -> Foretold | None:
+    """What was given as a forecast, read; refused where no policy learns from samples."""
+    if given is None or isinstance(given, Foretold):
+        return given
+    if not any(policy.foresees for policy in policies):
+        raise OptionError(
+            f"{what}: forecast= is for policies that learn from a sample of arrivals, such as Resolve() (got "
+            f"{', '.join(map(repr, policies))}); give those arrivals as warm_start=, which begins at their price."
+        )
+    return Foretold.of(given, program._read_forecast)

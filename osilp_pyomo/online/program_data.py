@@ -14,12 +14,11 @@ import pandas as pd
 
 from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.offline.prices import Price, atomic_price, projected_price
 from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.offline.rows import TermGroup
 from osilp_pyomo.online.needs import needs_something
-from osilp_pyomo.online.resolve_problem import solve_history
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, PerView
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.index_guard import IndexGuard
@@ -70,6 +69,33 @@ class ProgramData:
     def stage_solver(self) -> str:
         """How the problem of a stage is solved."""
         return self.solver.name
+
+    @property
+    def no_arrivals(self) -> Arrivals:
+        """None of the model's own arrivals, in their form."""
+        return self._own.part(slice(0, 0))
+
+    @cached_property
+    def used(self) -> set[int]:
+        """Numbers of the fields that rows, bounds or functions of the decision depend on."""
+        template = self.template
+        slots = [term.slots for family in template.families for term in family.terms]
+        slots += [term.slots for family in template.families for term in family.mixed]
+        rows = [row.terms for row in template.rows] + [row.terms for row in template.own_rows]
+        rows += [terms or () for terms in (*template.lower, *template.upper)]
+        slots += [term.slots for terms in rows for term in terms]
+        slots += [function.slots for function in template.functions]
+        return {slot for each in slots for slot in each if isinstance(slot, int)}
+
+    def first_data(self, name: str) -> Any:
+        """What the model's first arrival brings under a name, as a step takes it; 1 where it has no value."""
+        numbers = self.intake.by_name[name]
+        fields = [self.template.fields[number] for number in numbers]
+        values = [np.nan_to_num(float(self._own.values[number][0]), nan=1.0) for number in numbers]
+        if not fields[0].label.key:
+            return values[0]
+        keys = [field.label.key if len(field.label.key) > 1 else field.label.key[0] for field in fields]
+        return dict(zip(keys, values, strict=True))
 
     # -- what guards can keep --------------------------------------------------------------------------------
 
@@ -376,9 +402,3 @@ class ProgramData:
         label = self.template.functions[term.function].text
         names = self.template.data_names(term)
         return term.group(self._own, np.arange(len(self._own)), names, (label,))
-
-    def resolve(
-        self, history: Any, budget: FloatArray, dual: FloatArray, view: str, nothing: FloatArray, solver: str
-    ) -> Any:
-        """Dual and fractions of the sample problem of remembered arrivals."""
-        return solve_history(self.evaluator, self.solver, history, budget, dual, view, nothing, solver)

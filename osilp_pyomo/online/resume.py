@@ -11,10 +11,10 @@ from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.online.policies import Policy, policy_record
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.registry import POLICIES
-from osilp_pyomo.online.saved_state import check_header
+from osilp_pyomo.online.saved_state import check_header, read_forecast
 
 
-def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = None) -> Controller:
+def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = None, *, log: Any = None) -> Controller:
     """A controller that was saved by ``controller.save(path)``; it goes on as if it had never stopped.
 
     Parameters
@@ -25,6 +25,8 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
         The program it was made for; another one is refused.
     policy : Policy, optional
         Needed only for a policy of one's own, or one with a potential of one's own: code is never read from a file.
+    log : int or path, optional
+        As in ``program.controller``; the log itself is not saved with the controller.
 
     Examples
     --------
@@ -55,8 +57,9 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
         raise SavedStateError(f"'{path}' is no state that controller.save wrote for this program and policy: no null.")
     try:
         controller = Controller(
-            program, policy, header["guard"], null.astype(float), header["horizon"], header["beyond"], header["seed"]
-        )
+            program, policy, header["guard"], null.astype(float), header["horizon"], header["beyond"], header["seed"],
+            read_forecast(path, arrays, program), log,
+        )  # fmt: skip
     except (OptionError, TypeError, ValueError, ArithmeticError) as error:
         raise SavedStateError(f"'{path}' was saved with settings that this program cannot have ({error}).") from None
     controller.resume(path, header, arrays)

@@ -11,17 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import MOST
-from osilp_pyomo.errors import SavedStateError
+from osilp_pyomo.errors import OsilpError, SavedStateError
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.experience.memory import MEMORY, Memory
-from osilp_pyomo.online.history import HISTORY, History
+from osilp_pyomo.online.forecast import Foretold
+from osilp_pyomo.online.history import AGES, HISTORY, History
 from osilp_pyomo.online.kernels.linear import LARGEST
+from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.pieces import Pieces
 
 _FRACTIONS = "fractions"
+_FORECAST = "forecast:"
 # What rounding may have made of sums at points and on pieces, in very many arrivals.
 _AT_POINTS = 1e-7
 
@@ -40,6 +45,9 @@ def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tup
     gaps = header.get("gaps", {})
     if not isinstance(gaps, dict) or not all(isinstance(why, str) for why in gaps.values()):
         raise _wrong(path, "'gaps' must say why rows are kept at points only")
+    awaited = header.get("awaited", [])
+    if not isinstance(awaited, list) or not all(type(each) is int and 1 <= each <= header["t"] for each in awaited):
+        raise _wrong(path, "'awaited' must be numbers of arrivals that were passed over")
     earned = header.get("earned")
     if isinstance(earned, bool) or not isinstance(earned, int | float) or not abs(earned) <= LARGEST:
         raise _wrong(path, f"'earned' must be a finite number (got {earned!r})")
@@ -76,12 +84,53 @@ def check_arrays(
             and (array.shape != np.shape(fresh[name]) or array.dtype != np.asarray(fresh[name]).dtype)
         ):
             raise _wrong(path, f"'{name}' must have the shape {np.shape(fresh[name])} (got {array.shape})")
-        if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array) <= LARGEST):
+        # An array of a user's own may have fewer digits, whose largest number is below the one here.
+        if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array.astype(float)) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
+    for name in ("foresight:levels", "foresight:spread", "foresight:window"):
+        if name in arrays and np.any(arrays[name] < 0):
+            raise _wrong(path, f"'{name}' must not be negative")
     if "offers" in arrays and np.any(arrays["offers"] < 0):
         raise _wrong(path, "'offers' must not be negative")
     if not free_state and "state:numbers" in arrays and np.any(arrays["state:numbers"] < 0):
         raise _wrong(path, "'state:numbers' must not be negative")
+
+
+def forecast_arrays(foretold: Foretold, program: ProgramData) -> dict[str, Any]:
+    """A forecast as arrays, from which :func:`read_forecast` makes it anew."""
+    numbers = program.intake.to_frame(foretold.arrivals).to_numpy(dtype=float)
+    arrays: dict[str, Any] = {f"{_FORECAST}numbers": numbers, f"{_FORECAST}ordered": np.array(foretold.ordered)}
+    for field, value in zip(program.template.fields, foretold.arrivals.values, strict=True):
+        if isinstance(value, CurveStack):
+            if value.array is None or field.label.key:
+                raise SavedStateError(
+                    f"save: the forecast's '{field.label}' comes as functions, which no file holds; give its values "
+                    "at the knots of the Profile."
+                )
+            arrays[f"{_FORECAST}curve:{field.label.name}"] = value.array
+    return arrays
+
+
+def read_forecast(path: Any, arrays: Mapping[str, Any], program: ProgramData) -> Foretold | None:
+    """The forecast that a file holds, read as any other; None where it holds none."""
+    given = {name[len(_FORECAST) :]: value for name, value in arrays.items() if name.startswith(_FORECAST)}
+    if not given:
+        return None
+    fields = [field for field in program.template.fields if not field.hidden and field.curve is None]
+    numbers, ordered = given.get("numbers"), given.get("ordered")
+    right = numbers is not None and numbers.ndim == 2 and numbers.dtype == float and numbers.shape[1] == len(fields)
+    if numbers is None or not right or ordered is None or ordered.shape != () or ordered.dtype != bool:
+        raise _wrong(path, "the forecast is not what was saved")
+    frame = pd.DataFrame(numbers)
+    frame.columns = pd.Index([field.label.column for field in fields], dtype=object, tupleize_cols=False)
+    curves = {name[6:]: value for name, value in given.items() if name.startswith("curve:")}
+    try:
+        arrivals = program.intake.frame(frame, curves or None)
+    except OsilpError as error:
+        raise _wrong(path, f"the forecast cannot be read ({error})") from None
+    if not len(arrivals):
+        raise _wrong(path, "the forecast holds no arrivals")
+    return Foretold(arrivals, bool(ordered))
 
 
 def read_pieces(
@@ -115,8 +164,9 @@ def read_pieces(
 def read_history(path: Any, met: int, arrays: Mapping[str, Any], fresh: History, evaluator: Evaluator) -> History:
     """The history of a file, and its shares of ties looked at, where ``met`` arrivals are said to have been met."""
     kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history:")}
-    size = _check_history(path, kept, fresh.shapes(evaluator))
-    history = History.from_arrays(kept, fresh.view)
+    ages = () if np.isinf(fresh.memory) else AGES
+    size = _check_history(path, kept, fresh.shapes(evaluator), ages)
+    history = History.from_arrays(kept, fresh.view, fresh.memory)
     if not history.consistent or history.met > met:
         raise _wrong(path, "the history tells other arrivals than were met")
     if _FRACTIONS in arrays:
@@ -134,21 +184,27 @@ def read_memory(path: Any, met: int, arrays: Mapping[str, Any], fresh: Memory) -
     return fresh
 
 
-def _check_history(path: Any, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> int:
+def _check_history(
+    path: Any, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], ages: tuple[str, ...]
+) -> int:
     """Refuse a history whose arrays do not belong together; how many different arrivals it holds.
 
-    ``shapes`` are those of what a single arrival adds to it.
+    ``shapes`` are those of what a single arrival adds to it, ``ages`` names of what is told of when it came.
     """
-    if set(arrays) - {"met", "counts", "key_lengths", "keys"} - set(shapes):
+    if set(arrays) - {"met", "counts", *ages, "key_lengths", "keys"} - set(shapes):
         raise _wrong(path, "the history holds arrays that this program does not")
-    for name, kind in (("met", "i"), ("counts", "f"), ("key_lengths", "i"), ("keys", "u")):
-        if name not in arrays or arrays[name].dtype.kind != kind or arrays[name].ndim != int(name != "met"):
+    for name, kind in (("met", np.int64), ("counts", np.float64), ("key_lengths", np.int64), ("keys", np.uint8)):
+        if name not in arrays or arrays[name].dtype != kind or arrays[name].ndim != int(name != "met"):
             raise _wrong(path, f"the history's '{name}' is not what was saved")
     size, counts, lengths = len(arrays["counts"]), arrays["counts"], arrays["key_lengths"]
     together = len(lengths) == size and lengths.min(initial=1) >= 0 and int(lengths.sum()) == len(arrays["keys"])
     counted = counts.min(initial=1.0) >= 1 and float(counts.sum()) == float(arrays["met"])
-    if not (together and counted and arrays["keys"].dtype == np.uint8):
+    if not (together and counted):
         raise _wrong(path, "the history's arrivals do not add up")
+    for name in ages:
+        told = arrays.get(name)
+        if told is None or told.shape != counts.shape or told.dtype != float or np.any(told < 0):
+            raise _wrong(path, f"the history's '{name}' is not what was saved")
     for name, (each, *shape) in shapes.items():
         if size and name not in arrays:
             raise _wrong(path, f"the history's '{name}' is missing")

@@ -16,7 +16,8 @@ from osilp_pyomo.online.controller import Controller
 from osilp_pyomo.online.history import History, keys_of
 from osilp_pyomo.online.kernels.fitting import SLACK, make_margins, nothing
 from osilp_pyomo.online.policies import view_of
-from osilp_pyomo.online.resolve_problem import solve_history
+from osilp_pyomo.online.sampling.problem import price_sample
+from osilp_pyomo.online.sampling.sample import Sample
 from osilp_pyomo.online.stages.batch import POINTWISE
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.linear import StageSolver
@@ -56,10 +57,10 @@ def _from_arrivals(
     total = evaluator.resources[view].total
     tails = nothing(make_margins(total, size, horizon)[SLACK], horizon)
     budget, dual = total * len(arrivals) / horizon, np.zeros(len(total))
-    found = solve_history(evaluator, solver, history, budget, dual, view, tails)
+    found = price_sample(evaluator, solver, Sample.of_history(history, evaluator), budget, dual, view, tails)
     if found is None:
         raise OptionError("warm_start: the offline problem of these arrivals has no solution.")
-    return found[0]
+    return found.dual
 
 
 def _from_prices(evaluator: Evaluator, prices: dict[str, Price], duals: dict[str, float], view: str) -> FloatArray:

@@ -17,8 +17,9 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.grids import Points
 from osilp_pyomo.online.controller import GUARDS
 from osilp_pyomo.online.describe import formulas
+from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.policies import Policy, policy_record
-from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram
+from osilp_pyomo.online.program import BUDGETS, OFFLINE, OnlineProgram, read_forecast
 from osilp_pyomo.online.stages.template import Arrivals
 from osilp_pyomo.studies.orders import check_by
 from osilp_pyomo.studies.trial import ORDERS, Entrant, Job, Plan
@@ -39,6 +40,7 @@ def make_plan(
     benchmarks: Any,
     budget: str,
     null: Any,
+    forecast: Any,
     seed: int,
     by: Any = None,
 ) -> Plan:
@@ -78,12 +80,18 @@ def make_plan(
         )
     placed = _several(grids, "grids", "grids such as Midpoint(500)")
     entrants = _entrants(program, policies, guards)
-    plan = Plan(program, entrants, source, sampler, order, sizes, placed, chosen, budget, null, int(seed), by)
+    foretold = read_forecast(program, forecast, [entrant.policy for entrant in entrants], "compare")
+    if foretold is not None and foretold.ordered and order == "permutation":
+        raise OptionError(
+            "compare: the forecast has an order, and order='permutation' takes it away from the arrivals; give it as "
+            "osilp_pyomo.Forecast(frame), without times, so that it has none."
+        )
+    plan = Plan(program, entrants, source, sampler, order, sizes, placed, chosen, budget, null, int(seed), foretold, by)
     for grid in range(len(placed)):
         # What a policy or a grid refuses, it refuses now and not in the middle.
         fitted = plan.program_for(sizes[0], grid)
         for entrant in entrants:
-            fitted.controller(entrant.policy, entrant.guard, null=null)
+            fitted.controller(entrant.policy, entrant.guard, null=null, forecast=plan.forecast_of(entrant))
     return plan
 
 
@@ -230,9 +238,16 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
         "benchmarks": list(plan.benchmarks),
         "budget": plan.budget,
         "null": None if plan.null is None else repr(plan.null),
+        "forecast": None if plan.foretold is None else _forecast_text(plan.foretold),
         "seed": plan.seed,
         "versions": _versions(),
     }
+
+
+def _forecast_text(foretold: Foretold) -> str:
+    """A forecast for the record: how many arrivals, whether in order, and a digest of them."""
+    order = "in order" if foretold.ordered else "without an order"
+    return f"{len(foretold.arrivals)} arrivals {order}, {_digest(foretold.arrivals)[:12]}"
 
 
 def _text_of(policy: Policy) -> str:

@@ -21,6 +21,7 @@ from osilp_pyomo.errors import DataError, OsilpError
 from osilp_pyomo.offline.prices import AtomicPrice, Price
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import Controller
+from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
@@ -83,7 +84,12 @@ class Plan:
     budget: str
     null: Any
     seed: int
+    foretold: Foretold | None = None
     by: Any = None
+
+    def forecast_of(self, entrant: Entrant) -> Foretold | None:
+        """The forecast, for policies that learn from samples; others have no use for it."""
+        return self.foretold if entrant.policy.foresees else None
 
     def jobs(self, trials: int) -> list[Job]:
         """All trials of the study, the cheaper horizons first."""
@@ -224,7 +230,9 @@ class _Trial:
         # Coins for integer decisions on ties differ between trials.
         seed = int(np.random.SeedSequence([self.plan.seed, self.job.trial]).generate_state(1)[0])
         return [
-            self.program.controller(entrant.policy, entrant.guard, null=self.plan.null, seed=seed)
+            self.program.controller(
+                entrant.policy, entrant.guard, null=self.plan.null, forecast=self.plan.forecast_of(entrant), seed=seed
+            )
             for entrant in self.plan.entrants
         ]
 

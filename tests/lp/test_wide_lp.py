@@ -25,7 +25,7 @@ from osilp_pyomo.lp.wide import solve_all_columns, solve_wide
 from osilp_pyomo.offline import problem
 from osilp_pyomo.offline.search import scan as search
 from osilp_pyomo.online.hindsight.lp import stage_lp
-from osilp_pyomo.online.resolve_problem import solve_sample
+from osilp_pyomo.online.sampling.problem import solve_sample
 
 KINDS = ("plain", "any sign", "finite support", "many sizes", "bounds", "sparse", "whole numbers", "equations")
 

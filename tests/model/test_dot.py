@@ -851,4 +851,4 @@ def test_a_slice_of_a_product_is_read_as_pyomo_walks_it():
     m.y, m.z = pyo.Var(m.pairs), pyo.Var(m.S)
     for each in (m.x[1, :, 2], m.x[0, "a", :], m.x[:, "b", 1], m.x[1, :, :], m.y[1, :], m.y[:, 1], m.z[:]):
         walked = [variable.name for variable in each]
-        assert [variable.name for variable in block_of(osilp.dot([1.0] * len(walked), each)).variables] == walked
+        assert [variable.name for variable in identify_variables(osilp.dot([1.0] * len(walked), each))] == walked

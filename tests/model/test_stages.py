@@ -547,7 +547,7 @@ def test_missing_column_is_named():
 
 
 def test_more_arrivals_than_the_horizon():
-    controller = fares().controller(osilp.MirrorDescent())
+    controller = fares().controller(osilp.MirrorDescent(), beyond="error")
     controller.steps(frame(), ONES)
     with pytest.raises(HorizonError) as caught:
         controller.steps(frame(), ONES)

@@ -15,7 +15,7 @@ from models import packing
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.errors import DataError, HorizonError, OptionError, SavedStateError
+from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
 from osilp_pyomo.online.kernels import fitting
 from osilp_pyomo.online.kernels import linear as kernels
 from osilp_pyomo.online.stages.identity import identity_of
@@ -237,7 +237,7 @@ def test_add_budget_by_number_and_by_function():
 
 def test_horizon_ends_unless_it_is_revised_or_goes_on():
     program = spectrum(count=3, horizon=3)
-    controller = program.controller(osilp.MirrorDescent())
+    controller = program.controller(osilp.MirrorDescent(), beyond="error")
     for _ in range(3):
         controller.step(value=0.1, place=0.5)
     state = controller.dual.copy()
@@ -249,8 +249,17 @@ def test_horizon_ends_unless_it_is_revised_or_goes_on():
     assert np.array_equal(state, controller.dual)
     controller.revise(horizon=4)
     assert controller.step(value=0.1, place=0.5).t == 4
-    onward = program.controller(osilp.Resolve(), beyond="continue")
-    for _ in range(8):
+    onward = program.controller(osilp.Resolve())
+    for _ in range(3):
+        onward.step(value=0.1, place=0.5)
+    with pytest.warns(HorizonWarning) as warned:
+        onward.step(value=0.1, place=0.5)
+    assert str(warned[0].message) == (
+        "The horizon of 3 arrivals is reached (3 were met, 1 more came); decisions go on at the last price, on what is "
+        "left. Tell the controller by revise(horizon=...) how many will come in all."
+    )
+    for _ in range(4):
+        # It is said once.
         onward.step(value=0.1, place=0.5)
     assert onward.t == 8
 

@@ -572,8 +572,8 @@ PAIRS = {
     "greedy": (osilp.Greedy(), Reference),
     "fixed price": (osilp.FixedPrice([0.5, 0.25]), lambda game: Reference(game, dual=[0.5, 0.25])),
     "fixed price below zero": (osilp.FixedPrice([-1.0, 0.75]), lambda game: Reference(game, dual=[0.0, 0.75])),
-    "resolve": (osilp.Resolve(), ResolveReference),
-    "resolve exact": (osilp.Resolve(exact=True), lambda game: ResolveReference(game, exact=True)),
+    "resolve": (osilp.Resolve(smoothed=False), ResolveReference),
+    "resolve exact": (osilp.Resolve(exact=True, smoothed=False), lambda game: ResolveReference(game, exact=True)),
 }
 
 

@@ -337,6 +337,9 @@ CRAFTED = {
     "fewer numbers left": lambda h, a: a.update({"remaining": a["remaining"][:1]}),
     "more duals": lambda h, a: a.update({"state:dual": np.zeros(500_000)}),
     "a dual that is no number": lambda h, a: a["state:dual"].fill(np.nan),
+    "an infinite dual in single precision": lambda h, a: a.update(
+        {"state:dual": np.full(len(a["state:dual"]), np.inf, np.float32)}
+    ),
     "a dual below its floor": lambda h, a: a["state:dual"].fill(-1.0),
     "whole numbers": lambda h, a: a.update({"remaining": np.zeros(5, dtype=int)}),
     "another array": lambda h, a: a.update({"junk": np.zeros(3)}),
@@ -350,7 +353,7 @@ CRAFTED = {
     "a negative seed": lambda h, a: h.update(seed=-1),
     "an infinite reward": lambda h, a: h.update(earned=float("inf")),
     "a reward beyond all numbers": lambda h, a: h.update(earned=10**400),
-    "more arrivals than there are": lambda h, a: h.update(horizon=3),
+    "more arrivals than there are": lambda h, a: h.update(horizon=3, beyond="error"),
     "gaps that are none": lambda h, a: h.update(gaps=[1]),
     "negative counts": lambda h, a: a.update({"state:numbers": np.full(5, -1.0), "state:dual": a["state:dual"]}),
     "no policy": lambda h, a: h.update(policy=None),
@@ -369,6 +372,7 @@ def test_crafted_files_are_refused(saved, tmp_path, name):
 
 HISTORIES = {
     "counts that do not add up": lambda a: a["history:counts"].__setitem__(0, 5.0),
+    "counts in single precision": lambda a: a.update({"history:counts": a["history:counts"].astype(np.float32)}),
     "fewer rewards": lambda a: a.update({"history:rewards": a["history:rewards"][:3]}),
     "wider uses": lambda a: a.update({"history:usage": np.zeros((25, 1, 9))}),
     "keys that are too long": lambda a: a["history:key_lengths"].__setitem__(0, 2**60),

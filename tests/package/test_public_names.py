@@ -17,8 +17,9 @@ PUBLIC = {
     "Potential", "Resolve", "SimpleGD", "Study", "StudyInterrupted", "compare", "compile_online", "displays", "load_controller",
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
-    "solve", "array", "dot", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
-    "Controller", "Decision", "ExperienceReplay", "FunctionVar", "Price", "RecourseBound", "Regret", "Run", "recourse_bound",
+    "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
+    "recourse_bound",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -31,7 +32,7 @@ MODULES = {
     },
     "errors": {
         "AccuracyWarning", "BasisError", "ChangedRuleWarning", "CurvatureError", "DataError", "DeclarationError",
-        "DomainError", "ExecutorError", "GridError", "HorizonError", "MissingPackageError", "ModelError",
+        "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
         "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
         "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",

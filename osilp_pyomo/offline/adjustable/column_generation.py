@@ -30,10 +30,10 @@ from osilp_pyomo.offline.adjustable.programs import Bounded, solve_bounding
 from osilp_pyomo.offline.adjustable.tree import ScenarioTree, tree_of
 from osilp_pyomo.offline.adjustable.vertices import vertices_of
 from osilp_pyomo.offline.audit import audit
-from osilp_pyomo.offline.functions import vectors_of
-from osilp_pyomo.offline.matching import MatchedRows
+from osilp_pyomo.offline.functions.matching import MatchedRows
+from osilp_pyomo.offline.functions.simulation import FunctionColumns
+from osilp_pyomo.offline.functions.values import vectors_of
 from osilp_pyomo.offline.problem import SemiInfiniteLP
-from osilp_pyomo.offline.recourse import FunctionColumns
 from osilp_pyomo.offline.solved import Point, Solved
 
 # Vertices that are looked at, at most; and those that are added at a time.

@@ -15,11 +15,11 @@ import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.index.function_spaces import VectorFunctions
+from osilp_pyomo.index.curves.spaces import VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.offline.matching import MatchedRows
+from osilp_pyomo.offline.functions.matching import MatchedRows
+from osilp_pyomo.offline.functions.simulation import FunctionColumns
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
-from osilp_pyomo.offline.recourse import FunctionColumns
 from osilp_pyomo.offline.rows import AffineRows
 
 # Vectors at which a row is compared with the form that it should have, and what may be missed of its coefficients.

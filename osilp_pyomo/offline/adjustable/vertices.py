@@ -12,7 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ScenarioBody
-from osilp_pyomo.offline.matching import affine_hull
+from osilp_pyomo.offline.functions.matching import affine_hull
 
 # Dimensions in which a hull is computed; how far beyond a facet a new point must lie, by the set's width.
 _HULL, _BEYOND = 7, 1e-9

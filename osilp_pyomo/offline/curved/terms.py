@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.offline.curved.tape import Tape
 from osilp_pyomo.offline.rows import TermGroup

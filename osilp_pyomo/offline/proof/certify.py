@@ -52,10 +52,10 @@ _EXACT = {
 class FamilyProof:
     """What is proved of a family.
 
-    ``how`` is "closed form", "concave", "sweep", "enclosure", "search" or "grid"; ``largest`` is what no point of the
-    index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row; ``violated``
-    are points that were found to break it, ``open_at`` is a point near which it could not be decided, both in the
-    user's coordinates; ``reason`` is why there is no proof.
+    ``how`` is "closed form", "cone", "concave", "sweep", "enclosure", "search" or "grid". ``largest`` is what no point
+    of the index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row.
+    ``violated`` are points that were found to break it, ``open_at`` is a point near which it could not be decided, both
+    in the user's coordinates; ``reason`` is why there is no proof.
     """
 
     name: str
@@ -153,7 +153,7 @@ def prove_families(
 
 
 def _smallest_size(found: Violations, member: int) -> float:
-    """Size of a family's row at the points that a search found."""
+    """The least size of a family's row at the points that a search found."""
     return float(found.scale[found.members == member].min(initial=np.inf))
 
 

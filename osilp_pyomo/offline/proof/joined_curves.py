@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula
-from osilp_pyomo.index.splines import PiecewisePolynomial
 from osilp_pyomo.offline.rows import TermGroup
 
 Terms = list[tuple[TermGroup, FloatArray]]

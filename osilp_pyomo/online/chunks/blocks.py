@@ -19,7 +19,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._files import write_at_once
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.online.chunks.source import ParquetPart
 from osilp_pyomo.online.program_data import ProgramData

@@ -8,6 +8,7 @@ that steps, replays, chunks and controllers that were saved draw the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,10 +78,10 @@ class Memory:
         Arrivals that came, remembered or not.
     """
 
-    def __init__(self, evaluator: Evaluator, horizon: int, capacity: int, seed: int) -> None:
+    def __init__(self, evaluator: Evaluator, capacity: int, seed: int) -> None:
         resources, template = evaluator.resources[POINTWISE], evaluator.template
         self._spacings = spacings_of(evaluator, resources.total)
-        self._scale = _scale_of(evaluator, resources.total / horizon)
+        self._scale = _scale_of(evaluator, resources.total)
         self._floor, self._seed = resources.floor, seed
         self._decisions, self._has_fixed = len(template.decisions), evaluator.has_fixed
         self._options = bool(template.options)
@@ -143,6 +144,13 @@ class Memory:
         self._before.append((self._sample, changed, known))
         self.met += count
         return Lesson(policy.parameters, ground, self._sample, places, drawn, self._options)
+
+    def copy(self) -> Memory:
+        """Another memory of the same arrivals; what is written into one leaves the other as it is."""
+        other = copy(self)
+        other._sample = Sample(*(each.copy() for each in self._sample))
+        other._before = []
+        return other
 
     # -- coming back -------------------------------------------------------------------------------------
 
@@ -216,7 +224,7 @@ class Memory:
 
 
 def _scale_of(evaluator: Evaluator, budget: FloatArray) -> FloatArray:
-    """The size (R,) of the budget of one arrival, row by row, so that rows in different units weigh alike.
+    """The size (R,) of the budget, row by row, so that rows in different units weigh alike.
 
     A row of one number weighs as much as one of many points: what an arrival is charged for it learns as fast.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -68,6 +68,10 @@ class Batch:
             tuple(tuple((number, each.part(at)) for number, each in row) for row in self.steps),
             None if self.harmless is None else self.harmless[at],
         )  # fmt: skip
+
+    def with_rewards(self, rewards: FloatArray) -> Batch:
+        """The same arrivals with other rewards (B, K)."""
+        return replace(self, rewards=rewards)
 
     def __repr__(self) -> str:
         known = "test functions and grid points" if POINTWISE in self.use else "test functions"

@@ -25,24 +25,28 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.offline.rows import Kernel
 from osilp_pyomo.online.stages.template import Arrivals, StageFamily, Term
 
-# Boxes of the index over which a smooth column is enclosed, and parts of an octave that its data are told apart by.
+# Boxes of the index over which a smooth column is enclosed. A lift is found for all data that lie in the same parts of
+# their octaves, the numbers between two powers of two, and is remembered; so many parts has an octave.
 _BOXES, _PARTS = 128, 128
 # Numbers of lifts that are remembered, and of one chunk of enclosures.
 _REMEMBERED, _CHUNK = 4_000_000, 2**15
-# Data beyond this many widths of the index are not told apart.
+# Data that are larger than so many widths of the index are not told apart.
 _FAR = 1e150
 # A lift above this share of a column is that of a peak between two points.
 _PEAK = 2e-3
 
 
 class Between:
-    """One family between the points (M,) of its guard, which lie on an interval and have its ends among them."""
+    """One family between the points (M,) of its guard, which lie on an interval and have its ends among them.
+
+    ``places`` are those points from left to right, ``order`` the number that each of them has in the guard.
+    """
 
     def __init__(self, family: StageFamily, order: IntArray, places: FloatArray) -> None:
         self._family, self._order = family, order

@@ -12,7 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import CurvatureError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.nodes import AFFINE, CONCAVE, CONVEX, DATA, UNKNOWN, Traits
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.online.stages.batch import PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator

@@ -134,6 +134,7 @@ class IndexGuard:
         return known[1], values[known[0]]
 
     def _lowered(self, group: ResourceGroup) -> FloatArray:
+        """The budget of one row at its points, lowered by what its limit can be below its chords."""
         assert group.family is not None
         total = self._evaluator.resources[POINTWISE].total[group.slices[POINTWISE]]
         return total - self._betweens[group.family][1][group.sign]

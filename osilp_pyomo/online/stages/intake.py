@@ -11,7 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack, Function, Table
+from osilp_pyomo.index.curves.stack import CurveStack, Function, Table
 from osilp_pyomo.online.stages.template import ANYTHING, Arrivals, Field
 
 

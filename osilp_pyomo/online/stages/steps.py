@@ -23,8 +23,8 @@ from osilp_pyomo.online.stages.template import Arrivals, Term
 _TRIED = 8
 # Switches of which each is looked for between any two of the others.
 _FEW = 3
-# Intervals that are cut for one arrival at most, and how long those may be together that are left open then, relative
-# to the numbers of the index.
+# Intervals that are looked at for one arrival at most, and how long those may be together that are left open then,
+# relative to the largest number of the index.
 _MOST_CUT, _OPEN = 4_000, 1e-9
 # Numbers below this share of those of the index are zero to anybody.
 _NEXT_TO_ZERO = 1e-250

@@ -23,7 +23,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.curves import CurveStack
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.offline.rows import Kernel, TermGroup, TracedRows

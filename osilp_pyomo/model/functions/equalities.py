@@ -9,11 +9,11 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.index.bases import BSpline
-from osilp_pyomo.index.function_spaces import CurveFunctions
+from osilp_pyomo.index.curves.spaces import CurveFunctions
 from osilp_pyomo.index.grids import Chebyshev, Grid
-from osilp_pyomo.model.function_terms import occurrences
-from osilp_pyomo.model.function_var import FunctionVar
-from osilp_pyomo.offline.matching import (
+from osilp_pyomo.model.functions.component import FunctionVar
+from osilp_pyomo.model.functions.terms import occurrences
+from osilp_pyomo.offline.functions.matching import (
     MatchedRows,
     collocate,
     compared_points,

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
-from osilp_pyomo.index.curves import CurveStack, Function, Table
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial
+from osilp_pyomo.index.curves.stack import CurveStack, Table, takes_arrays
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening
 from osilp_pyomo.index.enclosures.intervals import Interval
-from osilp_pyomo.index.splines import PiecewisePolynomial
 
 # Knots inside of a box that are looked at one by one; with more of them, the range of the whole curve counts.
 _KNOTS = 8
@@ -24,8 +24,8 @@ _TURNED = 2.0**-49
 
 def enclose_curve(curves: CurveStack, arguments: Sequence[Enclosure], opening: Opening) -> Enclosure:
     """Curves of some columns at arguments that are enclosed."""
-    if curves.missing or any(isinstance(curve, Function) for curve in curves.members()):
-        raise NoEnclosureError("a curve that is a Python function has values that nothing is known of")
+    if curves.missing or any(takes_arrays(curve) for curve in curves.members()):
+        raise NoEnclosureError("a curve that is a Python function, or an integral, has values that nothing is known of")
     form = curves.form
     if form is None and len(curves) == 1 and isinstance(curves.members()[0], PiecewisePolynomial):
         spline, (argument,) = curves.members()[0], arguments

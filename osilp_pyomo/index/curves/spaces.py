@@ -11,16 +11,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import BasisError
 from osilp_pyomo.index.bases import RBF, Basis, Bernstein, BSpline, Functions, Hat, Indicator, Tensor
+from osilp_pyomo.index.curves.splines import PiecewisePolynomial, bernstein_curves, spline_curves, step_curves
 from osilp_pyomo.index.domain import Domain, on_points
-from osilp_pyomo.index.splines import PiecewisePolynomial, bernstein_curves, spline_curves, step_curves
 
 #: What one function of a vector is: the coordinates whose product it is, () for the number 1.
 Monomial = tuple[int, ...]
@@ -96,6 +97,17 @@ class VectorFunctions(FunctionSpace):
         places = sorted(seen)
         pairs = [(j, k) for n, j in enumerate(places) for k in places[n:]]
         return cls.of(coordinates, [(), *((k,) for k in seen), *pairs])
+
+    @cached_property
+    def affine_form(self) -> tuple[IntArray, FloatArray, FloatArray] | None:
+        """Entries of the vector, and the functions as ``constant + entries @ matrix``; None if one is not affine."""
+        if max(map(len, self.monomials)) > 1:
+            return None
+        entries = np.array([each[0] for each in self.monomials if each], dtype=np.int64)
+        constant = np.array([0.0 if each else 1.0 for each in self.monomials])
+        matrix = np.zeros((len(entries), len(constant)))
+        matrix[np.arange(len(entries)), np.flatnonzero(constant == 0)] = 1.0
+        return entries, constant, matrix
 
     def evaluate(self, points: FloatArray, order: Sequence[int] | None = None) -> FloatArray:
         if order is not None:

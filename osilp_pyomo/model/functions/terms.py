@@ -12,7 +12,7 @@ from pyomo.core.expr import numeric_expr as numeric
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError
-from osilp_pyomo.index.function_spaces import CurveFunctions, Curves, Gaussians, VectorFunctions
+from osilp_pyomo.index.curves.spaces import CurveFunctions, Curves, Gaussians, VectorFunctions
 from osilp_pyomo.model.arrays.blocks import TermBlock, light_node
 from osilp_pyomo.model.arrays.expressions import IndexSymbol, apply, as_array, unwrap
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, IndexPlaceholder
@@ -77,17 +77,15 @@ def vector_terms(space: VectorFunctions, coefficients: Sequence[Any], point: Seq
     if all(map(is_number, point)):
         values = space.evaluate(np.array([point], dtype=float))[0]
         return _with_numbers(values, coefficients)
-    degree = max(map(len, space.monomials))
-    if degree == 0:
+    if len(space) == 1:
         return coefficients[0] + 0.0
-    entries = [point[each[0]] for each in space.monomials if each]
-    if degree == 1 and all(entry.__class__ is IndexPlaceholder for entry in entries):
-        # The constant, and each entry that is seen, as one array: rows that are affine in the vector are read from it.
-        first = np.array([0.0 if each else 1.0 for each in space.monomials])
-        rows = np.zeros((len(entries), len(first)))
-        rows[np.arange(len(entries)), np.flatnonzero(first == 0)] = 1.0
-        tree = ArrayLeaf(first) + ArrayProduct(tuple(entries), rows)
-        return numeric.SumExpression([light_node(TermBlock(tree, tuple(coefficients), label))])
+    form = space.affine_form
+    if form is not None:
+        entries = tuple(point[place] for place in form[0].tolist())
+        if all(entry.__class__ is IndexPlaceholder for entry in entries):
+            # The constant, and each entry that is seen, as one array: affine rows are read from it.
+            tree = ArrayLeaf(form[1]) + ArrayProduct(entries, form[2])
+            return numeric.SumExpression([light_node(TermBlock(tree, tuple(coefficients), label))])
     terms = []
     for each, coefficient in zip(space.monomials, coefficients, strict=True):
         factor: Any = 1.0

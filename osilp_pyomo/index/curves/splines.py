@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -41,25 +43,7 @@ class PiecewisePolynomial:
     dimension = 1
 
     def __call__(self, *coordinates: FloatArray) -> FloatArray:
-        (at,) = coordinates
-        piece = self._piece(at)
-        away = at - self.breaks[piece]
-        result: FloatArray = self.coefficients[piece, -1]
-        for power in range(self.coefficients.shape[1] - 2, -1, -1):
-            result = result * away + self.coefficients[piece, power]
-        return result
-
-    def _piece(self, at: FloatArray) -> FloatArray:
-        """Numbers of the pieces in which coordinates lie; refused outside of all of them."""
-        low, high = self.breaks[0], self.breaks[-1]
-        slack = _OVERSHOT * (high - low)
-        outside = (at < low - slack) | (at > high + slack)
-        if np.any(outside):
-            raise DomainError(
-                f"'{self.name}': asked for its value at {float(np.asarray(at)[outside][0]):g}, outside of "
-                f"[{low:g}, {high:g}], on which it is declared."
-            )
-        return np.clip(np.searchsorted(self.breaks, at, side="right") - 1, 0, len(self.breaks) - 2)
+        return evaluate_pieces(self.name, self.breaks, self.coefficients[None], coordinates[0])
 
     @property
     def degree(self) -> int:
@@ -144,6 +128,43 @@ def _shifted(powers: FloatArray, by: FloatArray) -> list[FloatArray]:
         for power in range(len(rest) - 2, start - 1, -1):
             rest[power] = rest[power] + by * rest[power + 1]
     return rest
+
+
+def evaluate_pieces(name: str, breaks: FloatArray, coefficients: FloatArray, at: FloatArray) -> FloatArray:
+    """Values (q, ...) of q curves on common breaks, from coefficients (q, pieces, degree + 1).
+
+    Coordinates are the same for all curves, or an array with one row for each.
+    """
+    low, high = breaks[0], breaks[-1]
+    slack = _OVERSHOT * (high - low)
+    if at.size and not (at.min() >= low - slack and at.max() <= high + slack):
+        outside = ~((at >= low - slack) & (at <= high + slack))
+        raise DomainError(
+            f"'{name}': asked for its value at {float(np.asarray(at)[outside][0]):g}, outside of [{low:g}, {high:g}], "
+            "on which it is declared."
+        )
+    # Numbers beyond the last inner break belong to the last piece, and those before the first one to the first.
+    piece = np.searchsorted(breaks[1:-1], at, side="right")
+    away = at - breaks[piece]
+    one_each = at.ndim == 2 and at.shape[0] == len(coefficients) > 1
+    rows: Any = np.arange(len(coefficients))[:, None] if one_each else slice(None)
+    if at.ndim == 2 and not one_each:
+        piece, away = piece[0], away[0]
+    result: FloatArray = coefficients[rows, piece, -1]
+    for power in range(coefficients.shape[2] - 2, -1, -1):
+        result = result * away + coefficients[rows, piece, power]
+    return result if len(coefficients) > 1 or at.ndim == 2 else result[0]
+
+
+def stacked_pieces(curves: Sequence[Any]) -> FloatArray | None:
+    """Coefficients (q, pieces, degree + 1) of curves on common breaks; None where they are others."""
+    first = curves[0]
+    if not all(isinstance(each, PiecewisePolynomial) for each in curves):
+        return None
+    if not all(each.breaks is first.breaks or np.array_equal(each.breaks, first.breaks) for each in curves):
+        return None
+    most = max(each.coefficients.shape[1] for each in curves)
+    return np.stack([np.pad(each.coefficients, ((0, 0), (0, most - each.coefficients.shape[1]))) for each in curves])
 
 
 def spline_curves(name: str, knots: FloatArray, degree: int) -> list[PiecewisePolynomial]:

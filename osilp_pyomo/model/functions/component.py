@@ -15,19 +15,28 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.base.block import Block, ScalarBlock
 from pyomo.core.base.component import ModelComponentFactory
-from pyomo.core.base.set import SetData
 from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._reporting import warn_user
-from osilp_pyomo.errors import DataError, DeclarationError, ModelError, OtherSetWarning
+from osilp_pyomo.errors import DeclarationError, ModelError
 from osilp_pyomo.index.bases import Basis, BSpline
-from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.index.function_spaces import CurveFunctions, FunctionSpace, VectorFunctions
+from osilp_pyomo.index.curves.spaces import CurveFunctions, FunctionSpace, VectorFunctions
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
-from osilp_pyomo.model.function_terms import as_leaf, curve_terms, is_number, vector_terms
-from osilp_pyomo.model.sets import is_continuous, is_uncertainty_set, same_set, single_sets
-from osilp_pyomo.offline.functions import FunctionValue
+from osilp_pyomo.model.functions.declared import (
+    box_of,
+    continuous_sets,
+    coordinate_names,
+    coordinate_sizes,
+    entries_of,
+    limits_of,
+    members_of,
+    orders_of,
+    scalar_of,
+    seen_entries,
+)
+from osilp_pyomo.model.functions.member import DecisionFunction, listed
+from osilp_pyomo.model.functions.terms import as_leaf, curve_terms, is_number, vector_terms
+from osilp_pyomo.model.sets import is_uncertainty_set
 
 # What a rule over an uncertain vector can be made of.
 RULES = {
@@ -41,102 +50,6 @@ _ALONG, _EACH = 10, 6
 _SHOWN = 4
 # Points at which a fixed function is compared with its bounds, and what it may miss them by, relative to itself.
 _TRIED, _OUTSIDE = 256, 1e-6
-
-
-class DecisionFunction:
-    """One function of a :class:`FunctionVar`: called with the index of a constraint, or with numbers.
-
-    Attributes
-    ----------
-    name : str
-        As Pyomo would call a variable there, such as ``order[3]``.
-    space : FunctionSpace
-        The functions of which it is a combination.
-    coefficients : dict
-        The variables, by the function that each multiplies: "1", "xi[0]", ... of a rule, 0, 1, ... of a curve.
-    """
-
-    __slots__ = ("_index", "_owner")
-
-    def __init__(self, owner: FunctionVar, index: Any) -> None:
-        self._owner, self._index = owner, index
-
-    @property
-    def name(self) -> str:
-        return self._owner.name_of(self._index)
-
-    @property
-    def owner(self) -> FunctionVar:
-        """The FunctionVar that it is a member of."""
-        return self._owner
-
-    def index(self) -> Any:
-        """The member of the FunctionVar's sets; None if it has none."""
-        return self._index
-
-    @property
-    def space(self) -> FunctionSpace:
-        return self._owner.spaces[self._index]
-
-    @property
-    def coefficients(self) -> dict[Any, Any]:
-        owner = self._owner
-        return {label: owner.coefficients[owner.key(self._index, label)] for label in self.space.labels}
-
-    def __call__(self, *point: Any) -> Any:
-        return self._owner.expression(self._index, point)
-
-    def derivative(self, *point: Any, order: Any = 1) -> Any:
-        """The derivative at a point of a curve's index; with several coordinates ``order`` is one number for each."""
-        return self._owner.expression(self._index, point, order)
-
-    def fix(self, value: FunctionValue | Mapping[Any, float]) -> None:
-        """Fix it to the function of an earlier result, or to coefficients by label."""
-        given = value.coefficients if isinstance(value, FunctionValue) else value
-        own = self.coefficients
-        if set(given.keys()) != set(own):
-            raise DataError(
-                f"FunctionVar '{self.name}': its coefficients are {_listed(own)} (got {_listed(given.keys())}); fix it "
-                "to a function of the same basis."
-            )
-        for label, variable in own.items():
-            variable.fix(float(given[label]))
-
-    def with_values(self, values: Mapping[str, float]) -> FunctionValue:
-        """It as a function of numbers, at the values of variables by name; of others the value that they have."""
-        numbers = []
-        for variable in self.coefficients.values():
-            number = values.get(variable.name)
-            if number is None:
-                number = variable.value if variable.fixed or variable.value is not None else 0.0
-            numbers.append(float(number))
-        return FunctionValue(self.name, self.space, np.array(numbers), self._owner.sizes)
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return self._owner.line_text(self._index)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, DecisionFunction):
-            return self._owner is other._owner and self._index == other._index
-        raise DeclarationError(
-            f"FunctionVar '{self.name}': it is a function and cannot be compared with {other!r}; compare its value at "
-            f"a point, as in {self.name}(u) == ..., or fix its coefficients."
-        )
-
-    def __hash__(self) -> int:
-        return hash((id(self._owner), self._index))
-
-    def _refuse_arithmetic(self, *_: Any) -> Any:
-        raise DeclarationError(
-            f"FunctionVar '{self.name}': it is a function, not a number; say where, as in {self.name}"
-            f"({self._owner.argument_text()})."
-        )
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse_arithmetic
-    __neg__ = __pow__ = __rpow__ = __le__ = __lt__ = __ge__ = __gt__ = __abs__ = __float__ = _refuse_arithmetic
 
 
 def is_function(limit: Any) -> bool:
@@ -218,6 +131,9 @@ class FunctionVar(ScalarBlock):
     0.5
     """
 
+    #: What tells it from other blocks.
+    holds_functions = True
+
     def __init__(
         self,
         *sets: Any,
@@ -250,6 +166,7 @@ class FunctionVar(ScalarBlock):
         self.spaces: dict[Any, FunctionSpace] = {}
         self.limits_of: dict[Any, tuple[Any, Any]] = {}
         self.sizes: FloatArray = np.empty(0)
+        self._coefficients_of: dict[Any, tuple[Any, ...]] = {}
         self._dimensions = 1
         self._indexed = bool(sets)
 
@@ -272,10 +189,11 @@ class FunctionVar(ScalarBlock):
         self._declared = None
 
     def _build(self, declared: dict[str, Any]) -> None:
-        self._over = self._continuous_sets(declared["over"])
-        members = self._members(declared["sets"])
-        self._domain = None if self.uncertain else self._box()
-        self.sizes = self._coordinate_sizes()
+        block, what = self.parent_block(), self._what
+        self._over = continuous_sets(declared["over"], block, what)
+        members, self._dimensions = members_of(declared["sets"], what)
+        self._domain = None if self.uncertain else box_of(self._over, what)
+        self.sizes = coordinate_sizes(self._over, self._domain, what)
         basis = declared["basis"]
         if not self.uncertain and declared["sees"] is not None:
             raise DeclarationError(
@@ -283,9 +201,13 @@ class FunctionVar(ScalarBlock):
             )
         for index in members:
             self.spaces[index] = self._space(index, basis, declared["sees"])
-            self.limits_of[index] = self._limits(index, declared["bounds"], declared["within"])
+            self.limits_of[index] = limits_of(index, declared["bounds"], declared["within"], block, what)
         keys = [self.key(index, label) for index in members for label in self.spaces[index].labels]
         self.coefficients = pyo.Var(pyo.Set(initialize=keys, dimen=len(keys[0]) if isinstance(keys[0], tuple) else 1))
+        self._coefficients_of = {
+            index: tuple(self.coefficients[self.key(index, label)] for label in self.spaces[index].labels)
+            for index in members
+        }
         self._declare_bounds(members)
 
     @property
@@ -302,90 +224,6 @@ class FunctionVar(ScalarBlock):
         """The sets it is a function of."""
         return self._over
 
-    def _continuous_sets(self, over: Any) -> tuple[Any, ...]:
-        if callable(over) and not isinstance(over, SetData) and not is_uncertainty_set(over):
-            over = over(self.parent_block())
-        parts = tuple(single_sets(over if isinstance(over, tuple | list) else (over,)))
-        for each in parts:
-            if not is_uncertainty_set(each) and not isinstance(each, SetData):
-                raise DeclarationError(
-                    f"{self._what}: over= must be a ContinuousSet, RangeSet(a, b, 0) or an uncertainty set of PyROS "
-                    f"(got {type(each).__name__})."
-                )
-            if not is_uncertainty_set(each) and not each.is_constructed():
-                each.construct()
-            if not is_continuous(each):
-                raise DeclarationError(
-                    f"{self._what}: over= is the finite set '{each.name}'; give it as an index, FunctionVar(sets, "
-                    "over=...), or declare an ordinary Var over it."
-                )
-        kinds = {is_uncertainty_set(each) for each in parts}
-        if len(kinds) > 1:
-            raise DeclarationError(
-                f"{self._what}: over= mixes an uncertainty set with an interval; declare one rule for each of some "
-                "points of the interval, FunctionVar(points, over=uncertainty_set), and write what holds between them."
-            )
-        return parts
-
-    def _members(self, sets: Sequence[Any]) -> list[Any]:
-        """Members of the ordinary sets; [None] where there are none."""
-        if not sets:
-            return [None]
-        members: list[tuple[Any, ...]] = [()]
-        for each in single_sets(sets):
-            if isinstance(each, SetData) and not each.is_constructed():
-                each.construct()
-            if is_uncertainty_set(each) or is_continuous(each):
-                raise DeclarationError(
-                    f"{self._what}: it is indexed by the continuous set "
-                    f"'{getattr(each, 'name', type(each).__name__)}'; what it is a function of is given by over=..."
-                )
-            parts = [each_one if isinstance(each_one, tuple) else (each_one,) for each_one in each]
-            members = [(*left, *right) for left in members for right in parts]
-        if not members:
-            raise DeclarationError(f"{self._what}: its index sets have no members.")
-        sizes = {len(member) for member in members}
-        if len(sizes) > 1:
-            raise DeclarationError(f"{self._what}: members of its index set have different lengths.")
-        self._dimensions = sizes.pop()
-        return [member[0] if len(member) == 1 else member for member in members]
-
-    def _box(self) -> Domain:
-        bounds = [each.bounds() for each in self._over]
-        names = self._coordinate_names()
-        for name, (low, high) in zip(names, bounds, strict=True):
-            if low is None or high is None:
-                raise DeclarationError(
-                    f"{self._what}: its index '{name}' is unbounded, and functions of a basis need an interval; give "
-                    "it bounds."
-                )
-            if not low < high:
-                raise DeclarationError(f"{self._what}: its index '{name}' has the bounds [{low}, {high}].")
-        lower, upper = (np.array([pair[side] for pair in bounds], dtype=float) for side in (0, 1))
-        return Domain(names, lower, upper)
-
-    def _coordinate_names(self) -> tuple[str, ...]:
-        """What the coordinates are called: names of continuous sets, entries of an uncertain vector ``xi``."""
-        if not self.uncertain:
-            names = []
-            for number, each in enumerate(self._over):
-                named = each.parent_block() is not None and each.local_name not in names
-                names.append(each.local_name if named else f"u{number + 1}")
-            return tuple(names)
-        if len(self._over) == 1:
-            return tuple(f"xi[{k}]" for k in range(self._over[0].dim))
-        return tuple(f"xi{n + 1}[{k}]" for n, each in enumerate(self._over) for k in range(each.dim))
-
-    def _coordinate_sizes(self) -> FloatArray:
-        """The largest absolute value of each coordinate, for what of a function counts."""
-        if not self.uncertain:
-            assert self._domain is not None
-            return np.maximum(np.abs(self._domain.lower), np.abs(self._domain.upper))
-        from osilp_pyomo.model.sets import body_of
-
-        bodies = [body_of(each, self._what) for each in self._over]
-        return np.concatenate([np.maximum(np.abs(each.lower), np.abs(each.upper)) for each in bodies])
-
     def _space(self, index: Any, basis: Any, sees: Any) -> FunctionSpace:
         if self.uncertain:
             kind = "affine" if basis is None else basis
@@ -394,7 +232,9 @@ class FunctionVar(ScalarBlock):
                     f"{self._what}: over an uncertainty set basis= must be one of {', '.join(map(repr, RULES))} (got "
                     f"{basis!r})."
                 )
-            return RULES[kind](self._coordinate_names(), self._seen(index, sees))
+            return RULES[kind](
+                coordinate_names(self._over), seen_entries(index, sees, self._over, self.parent_block(), self._what)
+            )
         assert self._domain is not None
         dimension = self._domain.dimension
         chosen = basis if basis is not None else BSpline(_ALONG if dimension == 1 else [_EACH] * dimension)
@@ -406,62 +246,6 @@ class FunctionVar(ScalarBlock):
             # One space for all of its curves.
             return next(iter(self.spaces.values()))
         return CurveFunctions.of(self.name, self._domain, chosen)
-
-    def _seen(self, index: Any, sees: Any) -> list[int]:
-        """The entries of the vector that a rule may use."""
-        dimension = sum(each.dim for each in self._over)
-        if sees is None:
-            return list(range(dimension))
-        member = () if index is None else index if isinstance(index, tuple) else (index,)
-        found = sees(self.parent_block(), *member) if callable(sees) else sees
-        if isinstance(found, Mapping):
-            if index not in found:
-                raise DeclarationError(f"{self._what}: sees= says nothing of the member {index!r}.")
-            found = found[index]
-        try:
-            entries = [entry.item() if isinstance(entry, np.generic) else entry for entry in found]
-        except TypeError:
-            raise DeclarationError(
-                f"{self._what}: sees= must give entries of the uncertain vector, such as range(p) (got {found!r})."
-            ) from None
-        for entry in entries:
-            if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry < dimension:
-                raise DeclarationError(
-                    f"{self._what}: sees= gives {entry!r} for {index!r}; entries of its uncertain vector are the whole "
-                    f"numbers 0 to {dimension - 1}."
-                )
-        return sorted(set(entries))
-
-    def _limits(self, index: Any, bounds: Any, within: Any) -> tuple[Any, Any]:
-        member = () if index is None else index if isinstance(index, tuple) else (index,)
-        found = bounds(self.parent_block(), *member) if callable(bounds) else bounds
-        pair = (None, None) if found is None else found
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise DeclarationError(
-                f"{self._what}: bounds= must be a pair (lower, upper), with None for a bound that is not there (got "
-                f"{found!r})."
-            )
-        low, high = pair
-        least, most = (None, None) if within is None else within.bounds()
-        low, high = self._tighter(low, least, max), self._tighter(high, most, min)
-        if is_number(low) and is_number(high) and low > high:
-            raise DeclarationError(f"{self._what}: its lower bound {low} is above its upper bound {high}.")
-        return low, high
-
-    def _tighter(self, bound: Any, other: Any, choose: Any) -> Any:
-        """A bound and that of the domain as one."""
-        if is_number(bound) and np.isinf(bound):
-            bound = None
-        if other is None or (is_number(other) and np.isinf(other)):
-            return bound
-        if bound is None:
-            return other
-        if not is_number(bound):
-            raise DeclarationError(
-                f"{self._what}: within= and a bound that is no number ({bound}) cannot be made one; leave within= out "
-                "and write both as rows."
-            )
-        return choose(float(bound), float(other))
 
     def _declare_bounds(self, members: list[Any]) -> None:
         """Bounds for every point as rows; those of a constant as bounds of its one coefficient."""
@@ -510,7 +294,7 @@ class FunctionVar(ScalarBlock):
     def argument_text(self) -> str:
         """What it is called with."""
         if not self.uncertain:
-            return ", ".join(self._coordinate_names())
+            return ", ".join(coordinate_names(self._over))
         return "xi" if len(self._over) == 1 else ", ".join(f"xi{n + 1}" for n in range(len(self._over)))
 
     def expression(self, index: Any, point: Sequence[Any], order: Any = None) -> Any:
@@ -521,69 +305,21 @@ class FunctionVar(ScalarBlock):
                 f"{what}: it is a function of {self.argument_text()}, {len(self._over)} "
                 f"argument{'s' * (len(self._over) > 1)} (got {len(point)})."
             )
-        space = self.spaces[index]
-        coefficients = [self.coefficients[self.key(index, label)] for label in space.labels]
+        space, coefficients = self.spaces[index], self._coefficients_of[index]
         if isinstance(space, VectorFunctions):
             if order is not None:
                 raise DeclarationError(
                     f"{what}: a rule over an uncertain vector has no derivative here; it has curves."
                 )
-            entries = self._entries(point, what)
+            entries = entries_of(point, self._over, what)
             names = [str(entry).rpartition("[")[0] if not is_number(entry) else "" for entry in entries[:1]]
             return vector_terms(space, coefficients, entries, f"{self.name_of(index)}({names[0] or 'xi'})")
         assert isinstance(space, CurveFunctions)
-        at = [as_leaf(self._scalar(each, what), what) for each in point]
-        orders = self._orders(order, what)
+        at = [as_leaf(scalar_of(each, what), what) for each in point]
+        orders = orders_of(order, len(self._over), what)
         tick = "'" * orders[0] if self._domain is not None and self._domain.dimension == 1 else f"_{orders}"
         label = f"{self.name_of(index)}{tick if any(orders) else ''}({', '.join(map(str, at))})"
         return curve_terms(space, coefficients, at, orders, (self.name, orders), label)
-
-    def _scalar(self, value: Any, what: str) -> Any:
-        if np.ndim(value) and not hasattr(value, "as_numeric"):
-            raise DeclarationError(
-                f"{what}: it takes one point of the index (got an array of shape {np.shape(value)}); write one row for "
-                "each point, or evaluate the function of a result, result.function(...)."
-            )
-        return value
-
-    def _orders(self, order: Any, what: str) -> tuple[int, ...]:
-        dimension = len(self._over)
-        if order is None:
-            return (0,) * dimension
-        orders = tuple(order) if isinstance(order, tuple | list) else (order,)
-        whole = all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in orders)
-        if len(orders) != dimension or not whole:
-            raise DeclarationError(
-                f"{what}: the order of a derivative must be a whole number for each of its {dimension} coordinates "
-                f"(got {order!r})."
-            )
-        return orders
-
-    def _entries(self, point: Sequence[Any], what: str) -> list[Any]:
-        """The entries of the vectors that it is called with, one behind the other."""
-        entries: list[Any] = []
-        for given, each in zip(point, self._over, strict=True):
-            vector = list(given.values()) if isinstance(given, Mapping) else given
-            if not isinstance(vector, tuple | list | np.ndarray) and not hasattr(vector, "__len__"):
-                vector = [vector]
-            if len(vector) != each.dim:
-                raise DeclarationError(
-                    f"{what}: it is a function of a vector of dimension {each.dim} (got {len(vector)} entries)."
-                )
-            self._compare_sets(vector, each, what)
-            entries += [as_leaf(entry, what) for entry in vector]
-        return entries
-
-    def _compare_sets(self, vector: Any, own: Any, what: str) -> None:
-        """Warn where the vector is one of another set than it was declared over."""
-        other = getattr(vector[0], "index_of", None) if len(vector) else None
-        if other is not None and other is not own and not same_set(own, other):
-            warn_user(
-                f"{what}: it was declared over a {type(own).__name__} and is used over another "
-                f"{type(other).__name__} of the same dimension; its bounds hold on the first, and the row on the "
-                "second.",
-                OtherSetWarning,
-            )
 
     def __getitem__(self, key: Any) -> Any:
         if key is None and not self._indexed:
@@ -593,7 +329,7 @@ class FunctionVar(ScalarBlock):
             return [self[index] for index in self.spaces if _matches(index, parts)]
         if key in self.spaces:
             return DecisionFunction(self, key)
-        raise KeyError(f"FunctionVar '{self.name}' has no member {key!r}; its members are {_listed(self.spaces)}")
+        raise KeyError(f"FunctionVar '{self.name}' has no member {key!r}; its members are {listed(self.spaces)}")
 
     def __call__(self, *point: Any) -> Any:
         self._refuse_indexed()
@@ -746,12 +482,6 @@ def _matches(index: Any, key: tuple[Any, ...]) -> bool:
     return len(member) == len(key) and all(
         isinstance(part, slice) or part == own for own, part in zip(member, key, strict=True)
     )
-
-
-def _listed(members: Any) -> str:
-    """Some members in short."""
-    listed = list(members)
-    return ", ".join(map(repr, listed[:5])) + (f", ... ({len(listed)} in all)" if len(listed) > 5 else "")
 
 
 def function_vars(model: Any) -> Iterator[FunctionVar]:

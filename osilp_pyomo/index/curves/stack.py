@@ -11,6 +11,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DomainError
+from osilp_pyomo.index.curves.splines import evaluate_pieces, stacked_pieces
 from osilp_pyomo.index.domain import on_points
 
 
@@ -36,10 +37,17 @@ class Function:
     function: Callable[..., Any]
     dimension: int
 
+    takes_arrays = True
+
     def __call__(self, *coordinates: FloatArray) -> FloatArray:
         given = np.broadcast_arrays(*coordinates)
         points = np.stack([axis.ravel() for axis in given], axis=1)
         return on_points(self.function, points).astype(float).reshape(given[0].shape)
+
+
+def takes_arrays(curve: Any) -> bool:
+    """Whether a curve is a function that takes arrays of any shape, and of which nothing but values is known."""
+    return bool(getattr(curve, "takes_arrays", False))
 
 
 class CurveStack:
@@ -49,10 +57,18 @@ class CurveStack:
     one by one.
     """
 
-    def __init__(self, curves: Sequence[Any], form: Table | None, values: FloatArray | None) -> None:
+    def __init__(
+        self,
+        curves: Sequence[Any],
+        form: Table | None,
+        values: FloatArray | None,
+        pieces: FloatArray | None = None,
+    ) -> None:
         self._curves = tuple(curves)
         self._form = form
         self._values = values
+        # Of piecewise polynomials on common breaks: their coefficients, one curve after the other.
+        self._pieces = pieces
 
     @classmethod
     def of_tables(cls, curves: tuple[Any, ...]) -> CurveStack:
@@ -65,7 +81,7 @@ class CurveStack:
             for curve in curves
         )
         if not alike:
-            return cls(curves, None, None)
+            return cls(curves, None, None, stacked_pieces(curves))
         return cls((), first, np.stack([curve.values for curve in curves]))
 
     @classmethod
@@ -117,13 +133,14 @@ class CurveStack:
 
     def __getitem__(self, part: slice) -> CurveStack:
         if self._values is None:
-            return CurveStack(self._curves[part], None, None)
+            return CurveStack(self._curves[part], None, None, None if self._pieces is None else self._pieces[part])
         return CurveStack((), self._form, self._values[part])
 
     def take(self, places: Any) -> CurveStack:
         """Curves at some places, in that order; a place may come often."""
         if self._values is None:
-            return CurveStack([self._curves[place] for place in places], None, None)
+            pieces = None if self._pieces is None else self._pieces[places]
+            return CurveStack([self._curves[place] for place in places], None, None, pieces)
         return CurveStack((), self._form, self._values[places])
 
     def sums(self) -> list[FloatArray]:
@@ -141,11 +158,15 @@ class CurveStack:
 
     def __call__(self, *coordinates: Any) -> FloatArray:
         given = np.broadcast_arrays(*(np.atleast_2d(np.asarray(axis, dtype=float)) for axis in coordinates))
+        if self._pieces is not None:
+            return evaluate_pieces(self._curves[0].name, self._curves[0].breaks, self._pieces, given[0])
         if self._values is None:
-            if len(self._curves) == 1 and isinstance(self._curves[0], Function):
-                return self._curves[0](*given)
+            if len(self._curves) == 1 and not isinstance(self._curves[0], Table):
+                return np.asarray(self._curves[0](*given))
             rows = len(self._curves)
             spread = [np.broadcast_to(axis, (rows, axis.shape[1])) for axis in given]
+            if takes_arrays(self._curves[0]) and all(each is self._curves[0] for each in self._curves):
+                return np.asarray(self._curves[0](*spread))
             return np.stack([curve(*(axis[k] for axis in spread)) for k, curve in enumerate(self._curves)])
         table = self._form
         assert table is not None

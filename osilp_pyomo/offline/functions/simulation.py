@@ -11,9 +11,9 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.index.function_spaces import FunctionSpace, VectorFunctions
+from osilp_pyomo.index.curves.spaces import FunctionSpace, VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP, excess_of, violation_scale
-from osilp_pyomo.offline.functions import vectors_of
+from osilp_pyomo.offline.functions.values import vectors_of
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import AffineRows
 

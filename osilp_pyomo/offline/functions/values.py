@@ -12,7 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import draw
 from osilp_pyomo.errors import DataError
-from osilp_pyomo.index.function_spaces import CurveFunctions, FunctionSpace, VectorFunctions
+from osilp_pyomo.index.curves.spaces import CurveFunctions, FunctionSpace, VectorFunctions
 
 # Share of the largest term below which a term is not printed.
 _SMALL = 1e-7

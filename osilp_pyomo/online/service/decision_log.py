@@ -1,0 +1,95 @@
+"""The log of a controller: its last decisions in memory, or all of them in a file."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._options import whole_number
+from osilp_pyomo.errors import OptionError, SavedStateError
+from osilp_pyomo.online.program_data import ProgramData
+from osilp_pyomo.online.stages.template import Arrivals
+
+
+class DecisionLog:
+    """Decisions with their data, why they were taken and what they earned; memory does not grow with them.
+
+    ``keep`` is how many of the last ones are held in memory, or the path of a CSV file that all are appended to.
+    """
+
+    def __init__(self, program: ProgramData, reasons: tuple[str, ...], keep: Any) -> None:
+        self._program = program
+        self._reasons = np.array(reasons, dtype=object)
+        self._path: Path | None = None
+        if isinstance(keep, str | Path):
+            self._path, most = Path(keep), 0
+            if self._path.suffix.lower() != ".csv" or not self._path.parent.is_dir():
+                raise OptionError(f"controller: log= must be a number, or the path of a .csv file (got {str(keep)!r}).")
+        else:
+            most = whole_number(keep, "controller: log")
+        self._most = most
+        self._held = 0
+        self._parts: deque[pd.DataFrame] = deque()
+
+    def copy(self) -> DecisionLog | None:
+        """The same log, to go on by itself; None for a file, which only one can write."""
+        if self._path is not None:
+            return None
+        other = DecisionLog(self._program, tuple(self._reasons), self._most)
+        other._parts, other._held = self._parts.copy(), self._held
+        return other
+
+    def add(
+        self, first: int, arrivals: Arrivals, decided: FloatArray, reasons: FloatArray, rewards: FloatArray
+    ) -> None:
+        """Note decisions on arrivals, the first of which has the number ``first``."""
+        if self._path is None and len(arrivals) > self._most:
+            cut = len(arrivals) - self._most
+            first, arrivals = first + cut, arrivals.part(slice(cut, None))
+            decided, reasons, rewards = decided[cut:], reasons[cut:], rewards[cut:]
+        part = self._frame(first, arrivals, decided, reasons, rewards)
+        if self._path is not None:
+            self._append(part)
+            return
+        self._parts.append(part)
+        self._held += len(part)
+        while self._held - len(self._parts[0]) >= self._most:
+            self._held -= len(self._parts.popleft())
+
+    def _frame(
+        self, first: int, arrivals: Arrivals, decided: FloatArray, reasons: FloatArray, rewards: FloatArray
+    ) -> pd.DataFrame:
+        index = pd.RangeIndex(first, first + len(arrivals), name="t")
+        data = self._program.intake.to_frame(Arrivals(arrivals.values, index))
+        decisions = self._program.template.decision_frame(decided, index)
+        frame = pd.concat([data, decisions], axis=1)
+        told = {"reason": self._reasons[reasons.astype(int)], "reward": rewards}
+        return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
+
+    def _append(self, part: pd.DataFrame) -> None:
+        assert self._path is not None
+        try:
+            part.to_csv(self._path, mode="a", header=not self._path.exists() or not self._path.stat().st_size)
+        except OSError as error:
+            raise SavedStateError(f"log: '{self._path}' cannot be written ({error}); nothing was decided.") from None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """What was noted, one row a decision, by its number."""
+        if self._path is not None:
+            known = self._path.exists() and self._path.stat().st_size
+            # "null" is a reason here, and no missing value.
+            return pd.read_csv(self._path, index_col="t", keep_default_na=False) if known else self._nothing
+        return pd.concat(self._parts).iloc[-self._most :] if self._parts else self._nothing
+
+    @property
+    def _nothing(self) -> pd.DataFrame:
+        template = self._program.template
+        arrivals = self._program.intake.to_frame(self._program.no_arrivals)
+        columns = [*arrivals.columns, *(label.column for label in template.decisions), "reason", "reward"]
+        return pd.DataFrame(columns=pd.Index(columns, tupleize_cols=False), index=pd.RangeIndex(0, name="t"))

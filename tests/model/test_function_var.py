@@ -742,6 +742,22 @@ def test_wrong_uses_are_told(use, text):
     assert str(caught.value) == text
 
 
+@pytest.mark.parametrize("bounds", [(None, None), (0, None)])
+def test_what_is_decided_at_once_costs_the_same_for_every_draw(bounds):
+    """A stock at 2 beside a worst case: at a draw only the worst case is less."""
+    m = two_stage()
+    m.total.deactivate()
+    m.spent = pyo.Var(bounds=bounds)
+    m.both = pyo.Objective(expr=2 * m.stock + m.spent)
+    m.later = osilp.SemiInfiniteConstraint(m.demand, rule=lambda m, xi: m.spent >= 3 * m.order(xi))
+    result = osilp.solve(m)
+    seen = result.simulate([[2.0], [6.0]])
+    stock, order = m.stock.value, result.function(m.order)
+    later = [3 * order([2.0]), 3 * order([6.0])] if bounds[0] is None else [m.spent.value] * 2
+    assert seen["cost"].to_numpy() == pytest.approx([2 * stock + each for each in later])
+    assert (seen["stock"] == stock).all()
+
+
 def test_wrong_draws_are_told():
     result = osilp.solve(two_stage())
     for draws, text in (

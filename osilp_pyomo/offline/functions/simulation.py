@@ -85,19 +85,27 @@ class Recourse:
     def _cost(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> tuple[FloatArray, Any]:
         """The objective at each draw, and which variables it moves.
 
-        A variable that stands for a worst case (it has a cost, and otherwise only rows over the vector hold it, each
-        with a coefficient that does not depend on the vector) takes the best value that the rows of the draw allow.
+        The variable that stands for a worst case takes the best value that the rows of the draw allow: the one that is
+        the objective, or that alone of those with a cost has no bound on the side where it would be best. Only rows over
+        the vector hold it, each with a coefficient that does not depend on the vector.
         """
         cost = np.full(len(vectors), self.core.value(x))
         replaced = np.zeros(self.core.columns, dtype=bool)
         sign = -1.0 if self.core.maximize else 1.0
-        for column in np.flatnonzero(self.core.cost).tolist():
-            if self.core.matrix[:, [column]].nnz:
-                continue
-            best = self._epigraph(column, sign * self.core.cost[column] > 0, x, vectors, families)
-            if best is not None:
-                cost += self.core.cost[column] * (best - x[column])
-                replaced[column] = True
+        costed = np.flatnonzero(self.core.cost)
+        if len(costed) > 1:
+            best_at = np.where(sign * self.core.cost > 0, self.core.column_lower, self.core.column_upper)
+            rules = (
+                np.concatenate([each.columns for each in self.functions]) if self.functions else np.empty(0, dtype=int)
+            )
+            costed = np.array([k for k in costed if np.isinf(best_at[k]) and k not in rules], dtype=np.int64)
+        if len(costed) != 1 or self.core.matrix[:, costed].nnz:
+            return cost, replaced
+        column = int(costed[0])
+        best = self._epigraph(column, sign * self.core.cost[column] > 0, x, vectors, families)
+        if best is not None:
+            cost += self.core.cost[column] * (best - x[column])
+            replaced[column] = True
         return cost, replaced
 
     def _epigraph(

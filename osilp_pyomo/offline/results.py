@@ -413,9 +413,9 @@ class Result:
         -------
         DataFrame
             A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
-            objective, in which a variable that stands for a worst case (it is the objective, or alone of those with a cost
-            has no bound) takes the value that the draw needs; and
-            ``violation``, the largest by which a row is violated there, relative to its size.
+            objective; and ``violation``, the largest by which a row is violated there, relative to its size. In the
+            cost a variable that stands for a worst case takes the value that the draw needs: one that is the whole
+            objective, or that alone of those with a cost has no bound.
 
         Examples
         --------

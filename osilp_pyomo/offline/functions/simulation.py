@@ -95,10 +95,8 @@ class Recourse:
         costed = np.flatnonzero(self.core.cost)
         if len(costed) > 1:
             best_at = np.where(sign * self.core.cost > 0, self.core.column_lower, self.core.column_upper)
-            rules = (
-                np.concatenate([each.columns for each in self.functions]) if self.functions else np.empty(0, dtype=int)
-            )
-            costed = np.array([k for k in costed if np.isinf(best_at[k]) and k not in rules], dtype=np.int64)
+            rules = np.concatenate([np.empty(0, dtype=np.int64), *(each.columns for each in self.functions)])
+            costed = costed[np.isinf(best_at[costed]) & ~np.isin(costed, rules)]
         if len(costed) != 1 or self.core.matrix[:, costed].nnz:
             return cost, replaced
         column = int(costed[0])

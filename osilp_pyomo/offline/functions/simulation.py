@@ -86,8 +86,8 @@ class Recourse:
         """The objective at each draw, and which variables it moves.
 
         The variable that stands for a worst case takes the best value that the rows of the draw allow: the one that is
-        the objective, or that alone of those with a cost has no bound on the side where it would be best. Only rows over
-        the vector hold it, each with a coefficient that does not depend on the vector.
+        the objective, or that alone of those with a cost has no bound on the side where it would be best. Only rows
+        over the vector hold it, each with a coefficient that does not depend on the vector.
         """
         cost = np.full(len(vectors), self.core.value(x))
         replaced = np.zeros(self.core.columns, dtype=bool)

@@ -105,7 +105,7 @@ def test_demo_as_json(tmp_path):
     record = json.loads(done.stdout)
     assert set(record) == {"offline", "online", "report"}
     assert record["offline"]["exchange, exact on [0, 1]"]["status"] == "optimal"
-    assert len(record["online"]["runs"]) == 8
+    assert len(record["online"]["runs"]) == 10
 
 
 @pytest.mark.long
@@ -318,7 +318,7 @@ def test_what_is_written_is_made(text, known, found):
         ("Resolve({[1]: 2})",
          "policy 'Resolve({[1]: 2})' cannot be read; write it like Resolve(exact=True), with plain numbers and texts only."),
         ("Resolve(growth=99)", "Resolve: growth must lie in (1, 10] (got 99)."),
-        ("Resolve(speed=9)", "policy 'Resolve(speed=9)': Resolve takes exact, growth, caution, solver; write it like Resolve(exact=True)."),
+        ("Resolve(speed=9)", "policy 'Resolve(speed=9)': Resolve takes exact, growth, caution, discount, smoothed, solver; write it like Resolve(exact=True)."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_made_is_said(text, sentence):

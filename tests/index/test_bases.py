@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import osilp_pyomo as osilp
+from osilp_pyomo.index.curves.splines import spline_curves
+from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.domain import Domain
 
 UNIT = Domain.box(u=(0, 1))
@@ -112,3 +114,23 @@ def test_bad_arguments(make, text):
     with pytest.raises(osilp.errors.BasisError) as error:
         make()
     assert str(error.value) == text
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3])
+def test_curves_of_a_basis_are_its_functions_for_any_shape_of_coordinates(degree):
+    basis = osilp.BSpline(9, degree=degree)
+    curves = spline_curves("f", basis._knots(9), degree)
+    stack, alone = CurveStack.of_tables(tuple(curves)), CurveStack.of_tables((curves[3],))
+    rng = np.random.default_rng(0)
+
+    def values(at):
+        return basis.evaluate(Domain.box(u=(0, 1)), at[:, None]).T
+
+    line, rows, others = rng.random(50), rng.random((9, 20)), rng.random((4, 20))
+    assert stack(line) == pytest.approx(values(line))
+    assert stack[2:5](line) == pytest.approx(values(line)[2:5])
+    assert stack(rows) == pytest.approx(np.stack([values(row)[k] for k, row in enumerate(rows)]))
+    for single in (alone, curves[3]):
+        assert single(others) == pytest.approx(np.stack([values(row)[3] for row in others]))
+    assert curves[3](line) == pytest.approx(values(line)[3])
+    assert float(curves[3](np.array(0.3))) == pytest.approx(values(np.array([0.3]))[3, 0])

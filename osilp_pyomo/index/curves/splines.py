@@ -133,7 +133,7 @@ def _shifted(powers: FloatArray, by: FloatArray) -> list[FloatArray]:
 def evaluate_pieces(name: str, breaks: FloatArray, coefficients: FloatArray, at: FloatArray) -> FloatArray:
     """Values (q, ...) of q curves on common breaks, from coefficients (q, pieces, degree + 1).
 
-    Coordinates are the same for all curves, or an array with one row for each.
+    Coordinates are the same for all curves, or an array with one row for each, or several rows for a single one.
     """
     low, high = breaks[0], breaks[-1]
     slack = _OVERSHOT * (high - low)
@@ -146,14 +146,17 @@ def evaluate_pieces(name: str, breaks: FloatArray, coefficients: FloatArray, at:
     # Numbers beyond the last inner break belong to the last piece, and those before the first one to the first.
     piece = np.searchsorted(breaks[1:-1], at, side="right")
     away = at - breaks[piece]
-    one_each = at.ndim == 2 and at.shape[0] == len(coefficients) > 1
-    rows: Any = np.arange(len(coefficients))[:, None] if one_each else slice(None)
-    if at.ndim == 2 and not one_each:
-        piece, away = piece[0], away[0]
+    count = len(coefficients)
+    if at.ndim == 2 and at.shape[0] > 1:
+        # A row of coordinates for each curve, or several rows for one.
+        rows: Any = np.arange(at.shape[0])[:, None] if count > 1 else 0
+    else:
+        rows = slice(None)
+        piece, away = (piece[0], away[0]) if at.ndim == 2 else (piece, away)
     result: FloatArray = coefficients[rows, piece, -1]
     for power in range(coefficients.shape[2] - 2, -1, -1):
         result = result * away + coefficients[rows, piece, power]
-    return result if len(coefficients) > 1 or at.ndim == 2 else result[0]
+    return result[0] if at.ndim < 2 and count == 1 else result
 
 
 def stacked_pieces(curves: Sequence[Any]) -> FloatArray | None:

@@ -498,7 +498,7 @@ def test_a_curve_that_is_a_function_leaves_a_gap_of_its_own_controller(tmp_path)
     one.decide(curve=lambda u: 1 + u)
     assert one.gaps == {}
     one.step(curve=lambda u: 1 + u)
-    assert one.gaps == {"row": "a curve that is a Python function has values that nothing is known of"}
+    assert one.gaps == {"row": "a curve that is a Python function, or an integral, has values that nothing is known of"}
     assert two.gaps == {}
     one.save(tmp_path / "state.npz")
     assert osilp.load_controller(tmp_path / "state.npz", program).gaps == one.gaps

@@ -40,7 +40,7 @@ class SumOfMaxima:
     ...     return osilp.dro.SumOfMaxima(*([m.x[i] - z[i], 3 * (z[i] - m.x[i])] for i in (0, 1)))
     >>> m.loss = pyo.Objective(expr=osilp.dro.worst_case_expectation(m, loss, known))
     >>> round(osilp.solve(m).objective, 6)
-    2.8
+    2.0
     """
 
     def __init__(self, *terms: Iterable[Any]) -> None:

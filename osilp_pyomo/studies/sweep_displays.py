@@ -110,8 +110,8 @@ class RegretDisplay(SweepDisplay):
     >>> figure = display.plot()
     >>> display.frame[["measure", "mean"]].round(3)
                          measure    mean
-    0   relative_regret_exchange  47.078
-    1  relative_regret_projected  51.903
+    0   relative_regret_exchange  50.383
+    1  relative_regret_projected  54.907
     """
 
     title = "Regret"

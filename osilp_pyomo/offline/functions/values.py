@@ -33,6 +33,9 @@ class FunctionValue:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from osilp_pyomo.index.curves.spaces import VectorFunctions
+    >>> from osilp_pyomo.offline.functions.values import FunctionValue
     >>> rule = FunctionValue("order", VectorFunctions.affine(("xi[0]", "xi[1]"), [0]), np.array([2.0, 0.5]), np.ones(2))
     >>> rule
     order(xi) = 2 + 0.5*xi[0]

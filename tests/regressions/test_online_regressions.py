@@ -377,12 +377,16 @@ def test_overruns_of_ordinary_rows_are_told():
 def test_a_held_price_is_that_of_the_first():
     m = with_usage(base(30), 1.0)
     program = osilp.compile_online(m, stages=m.T)
-    for policy in (osilp.MirrorDescent("entropy"), osilp.Resolve(), osilp.MirrorDescent()):
+    for policy in (osilp.MirrorDescent("entropy"), osilp.MirrorDescent()):
         controller = program.controller(policy)
         for start in range(0, 20, 5):
             data = program.data.iloc[start : start + 5]
             first = controller.decide(data.iloc[0]).x
             assert controller.steps(data, hold_price=True).x.iloc[0] == pytest.approx(first)
+    # A policy that learns from samples has no price at first, and begins with one of the batch.
+    controller = program.controller(osilp.Resolve())
+    assert controller.decide(program.data.iloc[0]).x > 0
+    assert controller.steps(program.data.iloc[:5], hold_price=True).x.iloc[0] == 0
 
 
 def test_concave_stages_with_ordinary_rows_alone():

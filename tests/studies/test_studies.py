@@ -47,6 +47,7 @@ def plan_of(program, **options):
     defaults = {
         "data": None, "profiles": None, "trials": 1, "order": "given", "sampler": None, "horizons": None, "grids": None,
         "guards": None, "benchmarks": ("exchange", "projected"), "budget": "per_arrival", "null": None, "seed": 0,
+        "forecast": None,
     }  # fmt: skip
     return make_plan(program, POLICIES, **{**defaults, **options})
 
@@ -61,7 +62,9 @@ def test_a_trial_is_a_replay_beside_the_offline_optimum():
     best = {name: program.solve_offline(method=name) for name in ("exchange", "projected")}
     for record in study.runs.to_dict("records"):
         policy = {"MirrorDescent": POLICIES[0], "Resolve": POLICIES[1], "SimpleGD": osilp.SimpleGD()}[record["policy"]]
-        run = program.replay(policy, guard=record["guard"])
+        # What is random in a trial, such as the copies of a sample, follows from the study's seed and the trial's number.
+        seed = int(np.random.SeedSequence([0, record["trial"]]).generate_state(1)[0])
+        run = program.replay(policy, guard=record["guard"], seed=seed)
         assert record["reward"] == pytest.approx(run.objective, rel=1e-12)
         assert record["violation"] == pytest.approx(run.violation, abs=1e-12)
         assert record["relative_violation"] == pytest.approx(run.relative_violation, abs=1e-12)
@@ -680,7 +683,8 @@ REFUSED = [
      "compare: 2 trials of the same arrivals in the same order would all be equal; use order='permutation' or 'iid', or a "
      "sampler=, or trials=1."),
     ({"trials": 0}, OptionError, "compare: trials must be a whole number >= 1 (got 0)."),
-    ({"order": "random"}, OptionError, "compare: order must be one of 'given', 'permutation', 'iid' (got 'random')."),
+    ({"order": "random"}, OptionError, "compare: order must be one of 'given', 'permutation', 'iid', 'drift', 'season', "
+     "'regime', 'blocks', 'sorted' (got 'random')."),
     ({"budget": "b"}, OptionError, "compare: budget must be 'per_arrival' or 'total' (got 'b')."),
     ({"seed": -1}, OptionError, "compare: seed must be a whole number >= 0 (got -1)."),
     ({"sampler": 3}, OptionError, "compare: sampler must be a function of (rng, horizon) (got int)."),

@@ -58,8 +58,9 @@ class FiniteLP:
         """Largest violation of an ordinary row or bound at x, as a share of that row's or bound's size."""
         activity, size = self.matrix @ x, abs(self.matrix) @ np.abs(x)
         worst = 0.0
-        # Of variables beside much larger ones a solver knows no more than roundings of those.
-        rounding = _ROUNDINGS * np.finfo(float).eps * np.abs(x).max(initial=0.0)
+        # A row such as x == 0 is missed by a rounding of the other variables, which is all of its own size. Beside very
+        # large variables that could hide what counts, so that it ends somewhere.
+        rounding = min(_ROUNDINGS * np.finfo(float).eps * float(np.abs(x).max(initial=0.0)), _HIDDEN)
         entries = abs(self.matrix).max(axis=1).toarray().ravel() if self.matrix.nnz else np.zeros(len(activity))
         for value, terms, lower, upper, lost in (
             (activity, size, self.row_lower, self.row_upper, rounding * entries),
@@ -72,8 +73,8 @@ class FiniteLP:
 
 # By which share a weight may be changed so that equations balance.
 _MOST_CHANGED = 1e-3
-# Roundings of the largest variable that an ordinary row may be missed by.
-_ROUNDINGS = 16
+# Roundings of the largest variable that an ordinary row may be missed by, and how much that may be at most.
+_ROUNDINGS, _HIDDEN = 16, 1e-12
 # Turns in which equations are closed.
 _REFINED = 8
 

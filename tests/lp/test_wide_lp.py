@@ -417,3 +417,17 @@ def test_refusals():
     assert str(told.value) == (
         "solver='dual' is for many bounded, continuous columns in few rows: x[1] has no bound on one side."
     )
+
+
+def test_a_large_variable_hides_no_violation():
+    core = FiniteLP(
+        maximize=False,
+        cost=np.zeros(2),
+        column_lower=np.zeros(2),
+        column_upper=np.full(2, np.inf),
+        matrix=sparse.csr_array(np.array([[0.0, 1.0]])),
+        row_lower=np.zeros(1),
+        row_upper=np.zeros(1),
+    )
+    assert core.violation(np.array([1.0, 1e-17])) == 0
+    assert core.violation(np.array([1e10, 1e-7])) > 0.9

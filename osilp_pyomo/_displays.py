@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 # The display of each kind of value: a class whose ``plot`` draws it.
-_DISPLAYS = {"function": ("osilp_pyomo.studies.function_displays", "FunctionDisplay")}
+_DISPLAYS = {"function": ("osilp_pyomo.show.functions", "FunctionDisplay")}
 
 
 def draw(kind: str, *values: Any) -> Any:

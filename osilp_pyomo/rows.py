@@ -18,7 +18,7 @@ from osilp_pyomo.model.constraint import semi_infinite_families
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.studies.row_displays import RowsDisplay
+from osilp_pyomo.show.rows import RowsDisplay
 
 # Points along an interval, its ends among them, and along each side of a plane.
 _ALONG, _ASIDE = 801, 100

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.offline.results import FamilyMap, Result
+from osilp_pyomo.show.drawing import can_draw
 from osilp_pyomo.studies.compare import Study
-from osilp_pyomo.studies.drawing import can_draw
 
 # Exit codes of commands that ran to their end.
 DONE, NOT_OPTIMAL = 0, 3

@@ -13,7 +13,7 @@ from osilp_pyomo.cli.output import DONE, print_json
 from osilp_pyomo.paper.claims import all_claims
 from osilp_pyomo.paper.experiments import experiments, reproduce
 from osilp_pyomo.paper.page import claims_table, write_paper_page
-from osilp_pyomo.studies.drawing import can_draw
+from osilp_pyomo.show.drawing import can_draw
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.studies.drawing import Display, legend, name_of, new_figure, styles
-from osilp_pyomo.studies.row_displays import RowsDisplay
+from osilp_pyomo.show.drawing import Display, legend, name_of, new_figure, styles
+from osilp_pyomo.show.rows import RowsDisplay
 from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 
 __all__ = [

@@ -9,10 +9,10 @@ import pandas as pd
 
 from osilp_pyomo._reporting import tracked
 from osilp_pyomo.online.runs import BENCHMARKS
+from osilp_pyomo.show.drawing import svg_of
+from osilp_pyomo.show.html import definitions, heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.show.mathml import model_mathml
 from osilp_pyomo.studies.displays import displays_of
-from osilp_pyomo.studies.drawing import svg_of
-from osilp_pyomo.studies.html import definitions, heading, page, paragraph, picture, preformatted, table
-from osilp_pyomo.studies.mathml import model_mathml
 
 _GUARDS = {
     "pointwise": "no point of the index that is within its limit is ever taken beyond it; a lower limit, which is not "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.studies.drawing import Display, legend, name_of, styles
+from osilp_pyomo.show.drawing import Display, legend, name_of, styles
 from osilp_pyomo.studies.measures import measures_for, summarize
 
 

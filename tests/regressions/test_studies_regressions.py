@@ -11,7 +11,7 @@ from study_inputs import packing_program, uniform_requests
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import DataError, ExecutorError, OptionError, SavedStateError
-from osilp_pyomo.studies.mathml import mathml
+from osilp_pyomo.show.mathml import mathml
 
 
 def dying(rng, horizon):

@@ -10,8 +10,8 @@ from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.show.drawing import styles, svg_of
 from osilp_pyomo.studies.displays import DISPLAYS, RegretDisplay
-from osilp_pyomo.studies.drawing import styles, svg_of
 
 matplotlib = pytest.importorskip("matplotlib")
 

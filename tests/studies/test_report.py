@@ -11,7 +11,7 @@ from models import packing
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
-from osilp_pyomo.studies.mathml import mathml, model_mathml
+from osilp_pyomo.show.mathml import mathml, model_mathml
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from osilp_pyomo.index.curves.spaces import CurveFunctions, VectorFunctions
 from osilp_pyomo.offline.functions.values import FunctionValue
-from osilp_pyomo.studies.drawing import name_of, new_figure
+from osilp_pyomo.show.drawing import name_of, new_figure
 
 # Points of a curve, along an axis and along each of two; entries of a vector that are named one by one.
 _ALONG, _ASIDE, _NAMED = 801, 81, 40

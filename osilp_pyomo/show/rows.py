@@ -12,7 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.offline.prices import Price
-from osilp_pyomo.studies.drawing import name_of, new_figure
+from osilp_pyomo.show.drawing import name_of, new_figure
 
 # The picture of more families could not be read.
 MOST_PANELS = 12

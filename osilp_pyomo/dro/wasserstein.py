@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from pyomo.contrib.pyros.uncertainty_sets import AxisAlignedEllipsoidalSet, BoxSet, CardinalitySet
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, number_or_data, price_atoms, probabilities, refuse_negative
+from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, number_or_data, price_atoms, refuse_negative
 from osilp_pyomo.dro.losses import (
     SumOfMaxima,
     TermShape,
@@ -27,6 +27,7 @@ from osilp_pyomo.dro.losses import (
     separable,
     shapes_of_terms,
 )
+from osilp_pyomo.dro.reweighting import probabilities
 from osilp_pyomo.dro.supports import Region, Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody

@@ -9,6 +9,7 @@ rows is the worst distribution: :func:`worst_case_distribution`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,9 @@ def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str
     m : model or Block
         Gets one new Block with everything that is added.
     loss : callable, expression, or list of those
-        ``loss(m, xi)`` gives an expression linear in the decisions, or a list of them whose maximum is meant.
-    ambiguity : Moments, Wasserstein or Reweighting
+        ``loss(m, xi)`` gives an expression linear in the decisions, or a list of them whose maximum is meant; of a
+        :class:`Mixture` it may be ``loss(m, xi, scenario)``.
+    ambiguity : Moments, Wasserstein, Reweighting or Mixture
     name : str, optional
         Name of the Block.
 
@@ -70,7 +72,7 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
         The model to add the dual of the worst case to.
     loss : callable
         ``loss(m, xi)``, as in :func:`worst_case_expectation`.
-    ambiguity : Moments, Wasserstein or Reweighting
+    ambiguity : Moments, Wasserstein, Reweighting or Mixture
         What is known of the distribution.
     level : float
         Between 0 and 1: 0.95 looks at the worst twentieth.
@@ -95,9 +97,9 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
     def write(block: Any) -> Any:
         block.threshold = pyo.Var()
 
-        def beyond(parent: Any, xi: Any) -> list[Any]:
+        def beyond(parent: Any, xi: Any, *scenario: Any) -> list[Any]:
             threshold = parent.component(block.local_name).threshold
-            return [*(piece - threshold for piece in pieces(parent, xi)), 0.0]
+            return [*(piece - threshold for piece in pieces(parent, xi, *scenario)), 0.0]
 
         return block.threshold + ambiguity.write(block, beyond, count + 1) / (1 - level)
 
@@ -113,7 +115,7 @@ def worst_case_probability(m: Any, event: Any, ambiguity: Ambiguity, *, name: st
         The model to add the dual of the worst case to.
     event : interval (low, high), continuous set, list of those, uncertainty set of PyROS, or callable
         Where it happens; a callable ``event(xi)`` is true there. The event is taken as closed.
-    ambiguity : Moments, Wasserstein or Reweighting
+    ambiguity : Moments, Wasserstein, Reweighting or Mixture
         What is known of the distribution.
     name : str, optional
         Of the Block that holds what is added; a free one if not given.
@@ -194,26 +196,41 @@ def worst_case_distribution(result: Result, of: Any) -> pd.DataFrame:
 def _check(ambiguity: Any) -> None:
     if not isinstance(ambiguity, Ambiguity):
         raise OptionError(
-            f"ambiguity: expected Moments(...), Wasserstein(...) or Reweighting(...) (got {type(ambiguity).__name__})."
+            "ambiguity: expected Moments(...), Wasserstein(...), Reweighting(...) or Mixture(...) (got "
+            f"{type(ambiguity).__name__})."
         )
 
 
-def _pieces(loss: Any, ambiguity: Ambiguity, m: Any) -> tuple[Callable[[Any, Any], list[Any]], int]:
+def _pieces(loss: Any, ambiguity: Ambiguity, m: Any) -> tuple[Callable[..., list[Any]], int]:
     """A loss as a function that gives the list of its pieces, and their number."""
     _check(ambiguity)
 
-    def pieces(parent: Any, xi: Any) -> list[Any]:
-        given = loss if isinstance(loss, list | tuple) else [loss]
+    given = loss if isinstance(loss, list | tuple) else [loss]
+    functions = [(part, _takes_scenario(part)) if _is_function(part) else (None, part) for part in given]
+
+    def pieces(parent: Any, xi: Any, *scenario: Any) -> list[Any]:
         found: list[Any] = []
-        for part in given:
-            value = part(parent, xi) if callable(part) and not hasattr(part, "is_expression_type") else part
+        for function, other in functions:
+            value = other if function is None else function(parent, xi, *(scenario if other else ()))
             found += value if isinstance(value, list | tuple) else [value]
         return found
 
-    count = len(pieces(m, ambiguity.example()))
+    count = len(pieces(m, ambiguity.example(), *ambiguity.example_scenario))
     if not count:
         raise OptionError("loss: it gives no piece; return an expression, or a list of at least one.")
     return pieces, count
+
+
+def _is_function(part: Any) -> bool:
+    return callable(part) and not hasattr(part, "is_expression_type")
+
+
+def _takes_scenario(function: Callable[..., Any]) -> bool:
+    """Whether a loss has a third argument without a default."""
+    places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [each for each in signature(function).parameters.values()
+              if each.kind in places and each.default is Parameter.empty]  # fmt: skip
+    return len(needed) > 2
 
 
 def _on_block(m: Any, wanted: str | None, ambiguity: Ambiguity, write: Callable[[Any], Any]) -> Any:

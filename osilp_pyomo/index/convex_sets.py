@@ -64,6 +64,13 @@ class Body(ABC):
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which of the points (m, d) belong to the set, up to rounding."""
 
+    def brought_in(self, points: FloatArray) -> FloatArray:
+        """Points (m, d) of the set, moved by what a solver leaves of its borders, where that is known.
+
+        A row of small numbers would be blamed for what a point lies outside by, be it a billionth.
+        """
+        return points
+
     @abstractmethod
     def lift(self) -> Lift:
         """Its description by linear rows, balls and other cones; a set that is not convex has none."""

@@ -15,6 +15,8 @@ from osilp_pyomo.lp.conic import EXPONENTIAL, ConeRows
 
 # Halvings by which a draw is brought into the set.
 _HALVINGS = 40
+# The largest share of the way to the given probabilities by which a farthest point is brought into the set.
+_PULLED = 1e-6
 
 
 class ProbabilityBody(LiftedBody):
@@ -123,14 +125,31 @@ class ProbabilityBody(LiftedBody):
         low, high = np.zeros(count), np.ones(count)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            inside = self.contains(self._weights + middle[:, None] * (others - self._weights))
+            inside = self._within_limits(self._weights + middle[:, None] * (others - self._weights))
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         return self._weights + low[:, None] * (others - self._weights)
 
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.brought_in(super().support(directions))
+
+    def brought_in(self, points: FloatArray) -> FloatArray:
+        found = np.clip(points, *self._ends)
+        found = found / found.sum(axis=1, keepdims=True)
+        low, high = np.zeros(len(found)), np.full(len(found), _PULLED)
+        kept = self._within_limits(found)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            inside = self._within_limits(found + middle[:, None] * (self._weights - found))
+            low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+        return np.where(kept[:, None], found, found + high[:, None] * (self._weights - found))
+
     def contains(self, points: FloatArray) -> BoolArray:
+        return self._within_limits(points, MEMBERSHIP) & (np.abs(points.sum(axis=1) - 1) <= MEMBERSHIP)
+
+    def _within_limits(self, points: FloatArray, tolerance: float = 0.0) -> BoolArray:
+        """Whether numbers that sum to 1 are within their bounds and near enough to the given probabilities."""
         lower, upper = self._ends
-        inside = np.all((points >= lower - MEMBERSHIP) & (points <= upper + MEMBERSHIP), axis=1)
-        inside &= np.abs(points.sum(axis=1) - 1) <= MEMBERSHIP
+        inside = np.all((points >= lower - tolerance) & (points <= upper + tolerance), axis=1)
         share = np.where(
             self._weights > 0, np.maximum(points, 0.0) / np.where(self._weights > 0, self._weights, 1.0), 0.0
         )
@@ -141,7 +160,7 @@ class ProbabilityBody(LiftedBody):
         for name, value in (("kullback", kullback), ("square", square), ("variation", variation)):
             limit = self._limits[name]
             if limit is not None:
-                inside &= value <= limit + MEMBERSHIP
+                inside &= value <= limit + tolerance
         return inside
 
     def region(self) -> Region | None:

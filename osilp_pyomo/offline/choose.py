@@ -38,8 +38,11 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
     """The method for a problem, by what its families are."""
     if not problem.families:
         return Choice("exchange", "there are no semi-infinite rows: one program is all there is")
+    if all(map(_is_an_interval, problem.families)):
+        first = problem.families[0]
+        return Choice("exchange", f"the index of '{first.name}' is {first.domain}, along which a scan is fast")
     for family in problem.families:
-        if _is_an_interval(family) or objection(family, problem.core) is not None:
+        if objection(family, problem.core) is not None:
             return Choice("exchange", _why_exchange(family))
     if any(isinstance(family.domain.body, ChoiceBody) for family in problem.families):
         return Choice("counterpart", "its sums of maxima are written choice by choice, as far as choices matter")
@@ -54,8 +57,8 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
 
 
 def _is_an_interval(family: Family) -> bool:
-    """Whether its index is one number, which a scan looks at as fast as a program is solved."""
-    return family.domain.body is None and family.domain.dimension == 1
+    """Whether its index is one number between two ends, which a scan looks at as fast as a program is solved."""
+    return family.domain.body is None and family.domain.dimension == 1 and family.domain.bounded
 
 
 def _why_exchange(family: Family) -> str:

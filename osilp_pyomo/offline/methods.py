@@ -124,11 +124,8 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     answered = replace(answered, method="counterpart", why=choice.why)
     left = options.remaining_since(started)
     told = answered.conflict.clauses or answered.status == "infeasible"
-    endless = not all(
-        family.domain.bounded and not isinstance(family.domain.body, ChoiceBody) for family in problem.families
-    )
+    endless = any(_exchange_would_wander(family) for family in problem.families)
     if told or endless or _is_settled(answered) or (left.time_limit is not None and left.time_limit <= 0):
-        # In several dimensions without ends exchange would search for very long.
         return answered
     # What the counterpart points to is where exchange begins.
     prices = None if answered.point is None else answered.point.prices
@@ -136,6 +133,14 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     why = f"the counterpart was tried and ended '{answered.status}' without a proof"
     again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
     return again if again.point is not None or answered.point is None else answered
+
+
+def _exchange_would_wander(family: Family) -> bool:
+    """Whether exchange would search for very long: in several dimensions without ends, or among choices."""
+    domain = family.domain
+    if isinstance(domain.body, ChoiceBody):
+        return True
+    return not domain.bounded and (domain.body is not None or domain.dimension > 1)
 
 
 def _is_settled(solved: Solved) -> bool:

@@ -364,7 +364,7 @@ def test_bounds_on_probabilities_are_a_cvar():
         ),
         (
             lambda: dro.worst_case_expectation(pyo.ConcreteModel(), lambda m, xi: xi, [1.0]),
-            "ambiguity: expected Moments(...), Wasserstein(...) or Reweighting(...) (got list).",
+            "ambiguity: expected Moments(...), Wasserstein(...), Reweighting(...) or Mixture(...) (got list).",
         ),
         (
             lambda: dro.worst_case_probability(pyo.ConcreteModel(), [(0, 1), (0, 1)], dro.Moments((0, 1), [(lambda xi: xi, 0.5)])),

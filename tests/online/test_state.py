@@ -1,5 +1,6 @@
 """A controller's state: every call happens whole or not at all, and what is read from a file was saved."""
 
+import gc
 import io
 import json
 import os
@@ -77,6 +78,8 @@ def interrupted(act, seconds):
             raise Interrupted
 
     before = signal.signal(signal.SIGALRM, interrupt)
+    # Where others have callbacks in the garbage collector, an interrupt in one of them is lost.
+    gc.disable()
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -88,6 +91,7 @@ def interrupted(act, seconds):
         # Numpy makes a TypeError of an interrupt while it compares two kinds of numbers.
         pass
     finally:
+        gc.enable()
         signal.signal(signal.SIGALRM, before)
 
 

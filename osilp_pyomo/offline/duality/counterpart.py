@@ -32,7 +32,7 @@ from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.offline.duality.builder import ConeBuilder
 from osilp_pyomo.offline.duality.choices import ChoiceFamily
 from osilp_pyomo.offline.duality.frame import Frame
-from osilp_pyomo.offline.duality.quadratic import CurvedSide, curved_sides
+from osilp_pyomo.offline.duality.quadratic import CurvedSide, MatrixSide, curved_sides, gathered_moments
 from osilp_pyomo.offline.duality.sides import Atoms, BoxSides, Duals, DualSide, ScenarioSide, Side
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
@@ -80,9 +80,14 @@ class Counterpart:
 
     def atoms(self, duals: Duals) -> list[Atoms]:
         """Price of each family as vectors and masses."""
+        curved = [side for sides in self.sides for side in sides if isinstance(side, MatrixSide)]
+        gathered = dict(zip(map(id, curved), gathered_moments(curved, duals), strict=True))
         prices = []
         for sides in self.sides:
-            found = [side.atoms(duals) for side in sides]
+            found = [
+                side.atoms_of(gathered[id(side)], duals.sign) if isinstance(side, MatrixSide) else side.atoms(duals)
+                for side in sides
+            ]
             prices.append((np.concatenate([p for p, _ in found]), np.concatenate([m for _, m in found])))
         return prices
 

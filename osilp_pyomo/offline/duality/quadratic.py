@@ -34,6 +34,8 @@ from osilp_pyomo.offline.rows import AffineRows, Rows, TermGroup, TracedRows
 
 # A negative eigenvalue of this share of the largest is rounding.
 _ROUNDING = 1e-12
+# A limit with a smaller share of the largest mass is one that does not bind.
+_NO_MASS = 1e-7
 # Dimensions up to which rows are taken as quadratic: their matrices are full.
 _MOST_DIMENSIONS = 60
 # A point at infinity stands so many units away.
@@ -264,9 +266,16 @@ class MatrixSide(Side):
         )
         return cls(sign, chart, row.columns, part, own[0], multiplier, place)
 
-    def atoms(self, duals: Duals) -> Atoms:
+    def moments(self, duals: Duals) -> FloatArray:
+        """The dual of the cone: mass, first and second moments of the worst distribution of this limit in its chart."""
         block, places = self.place
-        moments = symmetric(duals.cones[block][places[0]])
+        return symmetric(duals.cones[block][places[0]])
+
+    def atoms(self, duals: Duals) -> Atoms:
+        return self.atoms_of(self.moments(duals), duals.sign)
+
+    def atoms_of(self, moments: FloatArray, sign: float) -> Atoms:
+        """Vectors and masses with some moments."""
         vectors = rank_one_parts(moments, self.chart.inequality)
         # Where a part has no constant, its mass is at infinity.
         lengths = np.linalg.norm(vectors, axis=1)
@@ -275,7 +284,14 @@ class MatrixSide(Side):
         kept = lengths > 0
         t = (side * vectors[:, 1:].T / np.where(kept, first, 1.0)).T[kept]
         # The price of a limit: a row of the user's is the slack turned back.
-        return self.chart.offset + t @ self.chart.matrix.T, duals.sign * self.sign * (first**2)[kept]
+        return self.chart.offset + t @ self.chart.matrix.T, sign * self.sign * (first**2)[kept]
+
+    def bends_like(self, other: MatrixSide) -> bool:
+        """Whether both limits hold on all of space and have the same second derivatives, whatever the decisions are."""
+        if self.chart.inequality is not None or other.chart.inequality is not None:
+            return False
+        charts = ((self.chart.offset, other.chart.offset), (self.chart.matrix, other.chart.matrix))
+        return all(np.array_equal(one, its) for one, its in charts) and _same_curvature(self, other)
 
     def proved(self, found: FloatArray) -> tuple[float, float]:
         matrix = self.own + np.einsum("n,nij->ij", found[self.columns], self.parts)
@@ -292,6 +308,34 @@ class MatrixSide(Side):
         terms = self.parts[:, 0, 0] * found[self.columns]
         activity, size = np.array([-terms.sum()]), np.array([np.abs(terms).sum()])
         return float(violation_scale(activity, size, np.array([-np.inf]), self.own[:1, 0])[0])
+
+
+def _same_curvature(one: MatrixSide, other: MatrixSide) -> bool:
+    if not np.array_equal(one.own[1:, 1:], other.own[1:, 1:]):
+        return False
+    curved = [
+        {int(column): part for column, part in zip(side.columns, side.parts[:, 1:, 1:], strict=True) if part.any()}
+        for side in (one, other)
+    ]
+    return curved[0].keys() == curved[1].keys() and all(np.array_equal(curved[0][k], curved[1][k]) for k in curved[0])
+
+
+def gathered_moments(sides: Sequence[MatrixSide], duals: Duals) -> list[FloatArray]:
+    """Moments of each limit; those of limits with next to no mass go to one that bends alike and has the most.
+
+    An interior point spreads what no mass is needed for over all limits: second moments without a mass are a mass at
+    infinity, which no simplex can place. Where the curvature is the same they are worth as much beside an atom of
+    another limit, to both sides of it.
+    """
+    moments = [side.moments(duals) for side in sides]
+    masses = np.array([each[0, 0] for each in moments])
+    for k in np.flatnonzero(masses <= _NO_MASS * masses.max(initial=0.0)).tolist():
+        alike = [n for n, side in enumerate(sides) if masses[n] > masses[k] and side.bends_like(sides[k])]
+        if alike:
+            home = max(alike, key=lambda n: masses[n])
+            moments[home] = moments[home] + moments[k]
+            moments[k] = np.zeros_like(moments[k])
+    return moments
 
 
 def rank_one_parts(moments: FloatArray, inequality: FloatArray | None) -> FloatArray:

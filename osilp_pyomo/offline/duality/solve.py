@@ -38,12 +38,17 @@ _SOLVED = 1e-8
 _CONFLICT_ROUNDS = 60
 # How near to a bound an interior point's value counts as there, and what ordinary rows may then be violated by.
 _SNAPPED, _UNBROKEN = 1e-8, 1e-9
+# What an interior point leaves of a quantity that is zero, relative to the largest.
+_DUST = 1e-11
 # Shares of the way to a point inside of all cones, the smallest that suffices is taken.
 _SHARES, _HALVINGS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7), 4
 # By which share costs are better than they are where prices of a vertex are looked for.
 _BETTER = 1e-9
 # How far points that stand beside an atom are from it, relative to its size.
 _BESIDE = 1e-6
+# How much further away they are where no simplex balances the equations with those: what that costs the bound is of
+# second order.
+_FURTHER = (1.0, 30.0)
 # A relative violation from which on it is worth to move inside.
 _NOTICED = 1e-7
 # Atoms below this share of the largest are what an interior point leaves of rows that do not bind.
@@ -148,17 +153,22 @@ def _answered(
     missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
     if finite.program.cones and (missed or not proved):
         found, proofs = _moved_inside(finite, problem.families, found, proofs)
+        found, proofs = _settled_again(finite, problem, found, proofs)
         x = found[: core.columns]
     proofs = tuple(chosen[number].proof(x, proof) if number in chosen else proof for number, proof in enumerate(proofs))
     if missed or not proved:
         looks = _looks(bounded, x, placed, all(proof.proved for proof in proofs))
     checked = None
     if atoms is not None and finite.program.cones and not core.integer.any():
-        checked = _crossed_over(problem, x, looks, atoms)
+        for times in _FURTHER:
+            checked = checked or _crossed_over(problem, x, looks, atoms, times)
     if checked is None:
         checked = audit(integers_fixed(bounded, x), x, looks, placed, core_duals)
     status = ended.status
-    if not ended.safe and ended.missed > _SOLVED and not checked.proves_bound and status == "optimal":
+    doubtful = not ended.safe and ended.missed > _SOLVED and not checked.proves_bound
+    # Of a row whose multipliers prove nothing at all a cone program may be far beyond the border.
+    doubtful |= bool(finite.program.cones) and not all(np.isfinite(proof.largest) for proof in proofs)
+    if doubtful and status == "optimal":
         status = "inaccurate"
     return Solved(
         status,
@@ -180,7 +190,8 @@ def _settled(core: FiniteLP, x: FloatArray) -> FloatArray:
     """
     x = np.clip(x, core.column_lower, core.column_upper)
     snapped = _snapped(core, x)
-    for tried in (snapped, x):
+    dusted = _dusted(core, snapped)
+    for tried in (snapped, x, dusted):
         if core.violation(tried) <= _UNBROKEN:
             return tried
     eye, none = sparse.eye_array(core.columns), sparse.csr_array(core.matrix.shape)
@@ -198,9 +209,15 @@ def _settled(core: FiniteLP, x: FloatArray) -> FloatArray:
     )
     found = HighsModel(nearest).solve().x
     if found is None:
-        return x
+        return min((x, dusted), key=core.violation)
     moved = found[: core.columns]
-    return min((_snapped(core, moved), moved, x), key=core.violation)
+    return min((_snapped(core, moved), moved, _dusted(core, moved), x, dusted), key=core.violation)
+
+
+def _dusted(core: FiniteLP, x: FloatArray) -> FloatArray:
+    """Values without what an interior point leaves of zeros: rows between such quantities are missed by as much."""
+    dust = np.abs(x) <= _DUST * np.abs(x).max(initial=0.0)
+    return np.clip(np.where(dust, 0.0, x), core.column_lower, core.column_upper)
 
 
 def _snapped(core: FiniteLP, x: FloatArray) -> FloatArray:
@@ -244,13 +261,26 @@ def _moved_inside(
     return best
 
 
+def _settled_again(
+    finite: Counterpart, problem: SemiInfiniteLP, found: FloatArray, proofs: tuple[FamilyProof, ...]
+) -> tuple[FloatArray, tuple[FamilyProof, ...]]:
+    """A point that was moved, with values that keep ordinary rows again, where its multipliers prove as much there."""
+    x, rest = np.split(found, [problem.core.columns])
+    if problem.core.violation(x) <= _UNBROKEN:
+        return found, proofs
+    settled = np.concatenate([_settled(problem.core, x), rest])
+    again = finite.proofs(problem.families, settled)
+    worse = any(before.proved and not after.proved for before, after in zip(proofs, again, strict=True))
+    return (found, proofs) if worse else (settled, again)
+
+
 def _crossed_over(
-    problem: SemiInfiniteLP, x: FloatArray, looks: Sequence[FamilyAudit], atoms: Sequence[Atoms]
+    problem: SemiInfiniteLP, x: FloatArray, looks: Sequence[FamilyAudit], atoms: Sequence[Atoms], times: float
 ) -> Audit | None:
     """The audit with prices of a vertex: those of the LP with rows at the atoms and next to them; None without proof.
 
     The duals of an interior point miss the dual equations by a little, which proves nothing where variables have no
-    bounds; those of a simplex hold up to rounding.
+    bounds; those of a simplex hold up to rounding. Points next to the atoms are ``times`` as far away as usual.
     """
     core = problem.core
     if np.all(np.isfinite(core.column_lower) & np.isfinite(core.column_upper)):
@@ -264,7 +294,7 @@ def _crossed_over(
     places = []
     for family, (points, masses) in zip(problem.families, atoms, strict=True):
         kept = points[np.abs(masses) > _NO_MASS * np.abs(masses).max(initial=0.0)]
-        near = np.concatenate([points[:0], kept, *(_nearby(family.domain, point) for point in kept)])
+        near = np.concatenate([points[:0], kept, *(_nearby(family.domain, point, times) for point in kept)])
         if len(near):
             block = family.block(near)
             model.add_rows(block.columns, block.matrix, block.lower, block.upper)
@@ -280,11 +310,12 @@ def _crossed_over(
     return again if again.proves_bound else None
 
 
-def _nearby(domain: Domain, point: FloatArray) -> FloatArray:
+def _nearby(domain: Domain, point: FloatArray, times: float) -> FloatArray:
     """Points of an index to all sides of one."""
     if domain.body is not None:
-        return domain.body.nearby(point)
-    step = np.diag(_BESIDE * np.maximum(1.0, np.abs(point)))
+        moved = point + times * (domain.body.nearby(point) - point)
+        return moved if times == 1 else domain.body.brought_in(moved[domain.body.contains(moved)])
+    step = np.diag(times * _BESIDE * np.maximum(1.0, np.abs(point)))
     return np.clip(np.concatenate([point + step, point - step]), domain.lower, domain.upper)
 
 
@@ -305,7 +336,8 @@ def _members(family: Family, points: FloatArray, masses: FloatArray) -> Atoms:
     if not len(points):
         return points, masses
     kept = family.domain.contains(points) & np.all(np.isfinite(points), axis=1)
-    return points[kept], masses[kept]
+    body = family.domain.body
+    return points[kept] if body is None else body.brought_in(points[kept]), masses[kept]
 
 
 def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
@@ -355,6 +387,7 @@ def _conflict(problem: SemiInfiniteLP, options: ExchangeOptions) -> Conflict:
         return nothing
     with suppress(SolverError):
         limited = replace(options, iteration_limit=min(options.iteration_limit, _CONFLICT_ROUNDS))
-        exchange = Exchange(problem, searches_for(problem.families), limited)
+        families = tuple(map(compactify, problem.families))
+        exchange = Exchange(SemiInfiniteLP(problem.core, families), searches_for(families), limited)
         return exchange.conflict() if exchange.run().status == "infeasible" else nothing
     return nothing

@@ -13,6 +13,7 @@ from osilp_pyomo._reporting import IterationReporter
 from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
+from osilp_pyomo.model.added_rows import used_by
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
@@ -109,6 +110,7 @@ def solve(
         recourse=traced.recourse,
         solution=solution,
         integrals=integrals_frame(accuracies),
+        used_by=used_by(model, traced.families),
         added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )
     reactions = model.private_data("osilp_pyomo").get("reactions")

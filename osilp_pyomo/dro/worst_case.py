@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, signature
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
-from pyomo.common.modeling import unique_component_name
 
 from osilp_pyomo.dro.ambiguity import Ambiguity
 from osilp_pyomo.errors import OptionError, PriceError
+from osilp_pyomo.model.added_rows import mark_value
 from osilp_pyomo.offline.results import Result
 
 # Mass below this share of the whole is the rounding of a simplex.
@@ -56,8 +57,8 @@ def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str
     >>> round(osilp.solve(m).objective, 6)
     0.5
     """
-    pieces, count = _pieces(loss, ambiguity, m)
-    return _on_block(m, name, ambiguity, lambda block: ambiguity.write(block, pieces, count))
+    pieces, number = _pieces(loss, ambiguity, m)
+    return _on_block(m, name, ambiguity, lambda block: ambiguity.write(block, pieces, number))
 
 
 def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, name: str | None = None) -> Any:
@@ -92,7 +93,7 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
     """
     if not 0 <= level < 1:
         raise OptionError(f"worst_case_cvar: level must be at least 0 and below 1 (got {level!r}).")
-    pieces, count = _pieces(loss, ambiguity, m)
+    pieces, number = _pieces(loss, ambiguity, m)
 
     def write(block: Any) -> Any:
         block.threshold = pyo.Var()
@@ -101,7 +102,7 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
             threshold = parent.component(block.local_name).threshold
             return [*(piece - threshold for piece in pieces(parent, xi, *scenario)), 0.0]
 
-        return block.threshold + ambiguity.write(block, beyond, count + 1) / (1 - level)
+        return block.threshold + ambiguity.write(block, beyond, number + 1) / (1 - level)
 
     return _on_block(m, name, ambiguity, write)
 
@@ -215,10 +216,10 @@ def _pieces(loss: Any, ambiguity: Ambiguity, m: Any) -> tuple[Callable[..., list
             found += value if isinstance(value, list | tuple) else [value]
         return found
 
-    count = len(pieces(m, ambiguity.example(), *ambiguity.example_scenario))
-    if not count:
+    number = len(pieces(m, ambiguity.example(), *ambiguity.example_scenario))
+    if not number:
         raise OptionError("loss: it gives no piece; return an expression, or a list of at least one.")
-    return pieces, count
+    return pieces, number
 
 
 def _is_function(part: Any) -> bool:
@@ -241,11 +242,18 @@ def _on_block(m: Any, wanted: str | None, ambiguity: Ambiguity, write: Callable[
         raise OptionError(f"the worst case cannot be named '{wanted}': the model has a component of that name.")
     new_block: Any = pyo.Block
     block = new_block(concrete=True)
-    m.add_component(wanted or unique_component_name(m, "worst_case"), block)
+    m.add_component(wanted or _free_name(m, "worst_case"), block)
     try:
         block.ambiguity = ambiguity
         block.expectation = pyo.Expression(expr=write(block))
+        mark_value(block, block.expectation)
     except Exception:
         m.del_component(block)
         raise
     return block.expectation
+
+
+def _free_name(m: Any, name: str) -> str:
+    """The name, or the same with the next number behind it."""
+    numbers = (number for number in count(2) if m.component(f"{name}_{number}") is None)
+    return name if m.component(name) is None else f"{name}_{next(numbers)}"

@@ -52,7 +52,8 @@ def text_of(result: Any) -> str:
     if result.answer is None:
         moves = "grows" if result.sense == "maximize" else "falls"
         why = _WITHOUT_ANSWER.get(result.status, "there is no answer").format(moves=moves)
-        return "\n".join([f"{lines[0]}; {why}", *_conflict_lines(result), *_remark_lines(result)])
+        more = [*_conflict_lines(result), *_used_lines(result), *_remark_lines(result)]
+        return "\n".join([f"{lines[0]}; {why}", *more])
     lines.append(f"  objective  {result.objective:.10g} ({result.sense})")
     lines += _remark_lines(result)
     if _had_a_choice(result):
@@ -60,6 +61,7 @@ def text_of(result: Any) -> str:
     if result.policy is not None:
         return "\n".join([*lines, *_policy_lines(result)])
     lines.append(_bound_line(result))
+    lines += _used_lines(result)
     lines += _equation_lines(result)
     by_size = sorted(
         (item for item in result.answer.violation.items() if item[0] not in result.equations), key=lambda item: -item[1]
@@ -150,6 +152,17 @@ def _equation_lines(result: Any) -> list[str]:
         verb = told if len(names) > 1 else told.replace("hold", "holds").replace("as functions", "as a function")
         lines.append(f"  equations  {called} {verb}{at}{where}")
     return lines
+
+
+def _used_lines(result: Any) -> list[str]:
+    """Whose rows those are that were written for worst cases."""
+    told = []
+    for block, users in _shown(list(result.used_by.items())):
+        names = " and ".join(f"'{name}'" for name in users[:_MOST_NAMED])
+        rest = f" and {len(users) - _MOST_NAMED} others" if len(users) > _MOST_NAMED else ""
+        told.append(f"  worst case '{block}' is that in {names}{rest}")
+    more = len(result.used_by) - len(told)
+    return [*told, *([f"             and {more} others; see result.used_by"] if more else [])]
 
 
 def _remark_lines(result: Any) -> list[str]:

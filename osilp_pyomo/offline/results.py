@@ -145,6 +145,8 @@ class Result:
         One line for each integral or expectation in the model: an estimate of its error, its size (the integral of the
         absolute value), where the estimate is largest, and how many values were taken. What is said of the rest, the
         bracket included, is meant for the numbers that were computed for them.
+    used_by : dict
+        For each Block of rows that was written for a worst case the constraints and the objective that use its value.
     added : frozenset of str
         Variables that a transformation of this package added to the user's model; loading into that passes over them.
     nominal : dict
@@ -202,6 +204,7 @@ class Result:
     remark: str = ""
     why: str = ""
     integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
+    used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     nominal: Mapping[str, float] = field(default_factory=dict)
     equations: dict[str, str] = field(default_factory=dict)

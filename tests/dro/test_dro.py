@@ -549,3 +549,15 @@ def test_no_divergence_and_a_negative_one():
     with pytest.raises(osilp.errors.OptionError) as told:
         dro.Reweighting([1.0, 2.0], chi_square=-1)
     assert str(told.value) == "the chi square must be a number >= 0 (got -1)."
+
+
+def test_a_result_says_whose_worst_cases_its_rows_are():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 9))
+    known = dro.Moments((0, 4), [(lambda xi: xi, 1.0)])
+    m.enough = pyo.Constraint(expr=m.x >= 1 + dro.worst_case_expectation(m, lambda m, xi: [xi - m.x, 0], known))
+    m.cost = pyo.Objective(expr=m.x + 2 * dro.worst_case_expectation(m, lambda m, xi: [xi - 3, 0], known))
+    dro.worst_case_expectation(m, lambda m, xi: xi, known, name="unused")
+    result = osilp.solve(m.clone())
+    assert result.used_by == {"worst_case": ("enough",), "worst_case_2": ("cost",)}
+    assert "  worst case 'worst_case' is that in 'enough'" in str(result).splitlines()

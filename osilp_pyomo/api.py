@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
@@ -18,9 +17,10 @@ from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
 from osilp_pyomo.offline.adjustable.column_generation import by_columns
-from osilp_pyomo.offline.assemble import integrals_frame, result_of
+from osilp_pyomo.offline.assemble import integrals_told, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.functions.matching import check_matched
+from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.program import OnlineProgram
@@ -104,21 +104,21 @@ def solve(
     seconds = time.monotonic() - started
     result = result_of(traced.problem, solved.method or method, solved, seconds, traced.matched, checked)
     solution = None if solved.point is None else solved.point.x
-    result = replace(
+    result = changed(
         result,
         solved_for=ModelIdentity.of(traced.problem.core.cost),
         recourse=traced.recourse,
         solution=solution,
-        integrals=integrals_frame(accuracies),
+        integrals=integrals_told(accuracies),
         used_by=used_by(model, traced.families),
         added=frozenset(model.private_data("osilp_pyomo").get("added", ())),
     )
     reactions = model.private_data("osilp_pyomo").get("reactions")
     if reactions is not None and result.answer is not None:
         values = result.values
-        result = replace(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
+        result = changed(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
     if result.answer is not None and active_objective(model) is None:
-        result = replace(result, remark="the model has no active objective: any feasible values are an answer")
+        result = changed(result, remark="the model has no active objective: any feasible values are an answer")
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)
     if tee:
@@ -133,7 +133,7 @@ def _solve_by_columns(
     with one_thread():
         at_once, solved, policy = by_columns(traced.problem, traced.matched, traced.functions, time_limit)
     result = result_of(at_once, "column_generation", solved, time.monotonic() - started)
-    result = replace(result, policy=policy, solved_for=ModelIdentity.of(traced.problem.core.cost))
+    result = changed(result, policy=policy, solved_for=ModelIdentity.of(traced.problem.core.cost))
     if load and result.answer is not None:
         result.load(model)
         for each in traced.variables:

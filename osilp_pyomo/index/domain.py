@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,7 +110,7 @@ class Domain:
         """Number of coordinates."""
         return len(self.names)
 
-    @property
+    @cached_property
     def width(self) -> FloatArray:
         """Length of each side; of a set of vectors 1 for a side on which nothing is uncertain, or without an end."""
         width = self.upper - self.lower
@@ -120,7 +121,7 @@ class Domain:
         """Volume of the box, whatever ``inside`` leaves of it."""
         return float(np.prod(self.width))
 
-    @property
+    @cached_property
     def bounded(self) -> bool:
         """Whether every side is finite."""
         return bool(np.all(np.isfinite(self.lower) & np.isfinite(self.upper)))

@@ -194,7 +194,7 @@ class CompiledKernel:
         self.source = source
         names = {"np": np, "whole_power": whole_power, "inf": np.inf, "nan": np.nan}
         try:
-            self._function = eval(f"lambda s, u: {source}", names)
+            self.function = eval(f"lambda s, u: {source}", names)
         except (RecursionError, MemoryError):
             raise ModelError(
                 f"A formula of {len(source):,} characters is too long to be compiled; write long sums by osilp.dot, or "
@@ -202,7 +202,7 @@ class CompiledKernel:
             ) from None
 
     def __call__(self, slots: Sequence[Any], coordinates: Sequence[FloatArray]) -> Any:
-        return self._function(slots, coordinates)
+        return self.function(slots, coordinates)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return kernel_of, (self.source,)

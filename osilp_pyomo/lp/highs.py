@@ -127,13 +127,19 @@ class HighsModel:
         sizes = _sizes(np.abs(scaled).max(axis=1, initial=0.0), lower, upper)
         scaled = scaled / sizes[:, None]
         kept = scaled != 0
-        shares = np.abs(matrix) / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-300)[:, None]
-        self._note_dropped(scaled[kept], None if self._scaling.mixed is not None else shares[kept])
-        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
-        indices = np.broadcast_to(columns, scaled.shape)[kept].astype(np.int32)
-        status = self._highs.addRows(
-            len(matrix), lower / sizes, upper / sizes, len(indices), starts, indices, scaled[kept]
-        )
+        shares = None
+        if self._integer.any() and self._scaling.mixed is None:
+            shares = (np.abs(matrix) / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-300)[:, None])[kept]
+        if scaled.shape[1] and kept.all():
+            values = scaled.ravel()
+            starts = np.arange(0, scaled.size, scaled.shape[1], dtype=np.int32)
+            indices = np.tile(columns.astype(np.int32), len(scaled))
+        else:
+            values = scaled[kept]
+            starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))[:-1]]).astype(np.int32)
+            indices = np.broadcast_to(columns.astype(np.int32), scaled.shape)[kept]
+        self._note_dropped(values, shares)
+        status = self._highs.addRows(len(matrix), lower / sizes, upper / sizes, len(indices), starts, indices, values)
         if status == highspy.HighsStatus.kError:
             raise SolverError("HiGHS refused new rows; look for coefficients that are nan or beyond 1e15.")
         numbers = np.arange(self.rows, self.rows + len(matrix))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,15 @@ class Scaling:
         """One more column, as it is, and an objective of its own."""
         return Scaling(np.append(self.units, 1.0), 1.0, self.mixed, self.triangle)
 
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether everything is as it is."""
+        return self.mixed is None and bool(np.all(self.units == 1.0))
+
     def rows(self, columns: IntArray, matrix: FloatArray) -> tuple[IntArray, FloatArray]:
         """Rows over x, given over some columns, as rows over y."""
+        if self._plain:
+            return columns, matrix
         scaled = matrix * self.units[columns]
         if self.mixed is None or self.triangle is None:
             return columns, scaled
@@ -69,6 +77,8 @@ class Scaling:
 
     def matrix(self, rows: Any) -> Any:
         """A sparse matrix over x as one over y."""
+        if self._plain:
+            return sparse.csr_array(rows, copy=True)
         scaled = sparse.csr_array(rows * self.units[None, :])
         if self.mixed is None or self.triangle is None:
             return scaled
@@ -120,6 +130,15 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         else:
             reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
 
+    def note_all(columns: IntArray, sizes: FloatArray, limits: FloatArray) -> None:
+        """Note many rows over the same columns at once."""
+        spread = (sizes * bound[columns]).max(axis=1, initial=0.0)
+        used = sizes > 0
+        hidden = (spread > 0) & (limits <= _NOTHING * spread) & (used.sum(axis=1) > 1)
+        allowed = np.where(hidden, np.inf, limits)[:, None] / np.where(used, sizes, 1.0)
+        largest[columns] = np.maximum(largest[columns], sizes.max(axis=0))
+        reach[columns] = np.maximum(reach[columns], np.where(used, allowed, 0.0).max(axis=0))
+
     limits = np.maximum(_finite(core.row_lower), _finite(core.row_upper))
     for row in range(len(core.row_lower)):
         entries = slice(core.matrix.indptr[row], core.matrix.indptr[row + 1])
@@ -130,9 +149,12 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         starts = np.flatnonzero(np.diff(members, prepend=-1))
         limits = np.maximum(_finite(rows.lower), _finite(rows.upper))
         if len(starts):
-            sizes = np.maximum.reduceat(np.abs(rows.matrix), starts, axis=0)
-            for coefficients, limit in zip(sizes, np.maximum.reduceat(limits, starts), strict=True):
-                note(rows.columns, coefficients, limit)
+            sizes = np.abs(rows.matrix)
+            highest_limits = limits
+            if len(starts) < len(sizes):
+                sizes = np.maximum.reduceat(sizes, starts, axis=0)
+                highest_limits = np.maximum.reduceat(limits, starts)
+            note_all(rows.columns, sizes, highest_limits)
         if 2 <= len(free) <= _MOST_MIXED:
             inside = np.isin(rows.columns, free)
             sample = np.zeros((len(rows), len(free)))

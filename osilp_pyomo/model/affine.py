@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 
-from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct, all_leaves, array_leaves
@@ -44,6 +45,12 @@ class AffineTrace:
     upper: FloatArray | None
     lasting: bool
 
+    def sharing(self, variables: tuple[Any, ...]) -> AffineTrace:
+        """The same with this tuple of variables, where it holds the same ones: what it is asked is then known."""
+        if len(variables) != len(self.variables) or not all(map(is_, variables, self.variables)):
+            return self
+        return AffineTrace(variables, self.matrix, self.lower, self.upper, self.lasting)
+
     def terms(self) -> LinearTerms:
         """Its variables, as the columns of a problem register them."""
         return LinearTerms({id(variable): variable for variable in self.variables})
@@ -69,9 +76,9 @@ class AffineTrace:
         parts = [self.matrix[1:], *(limit[1:, None] for limit in (self.lower, self.upper) if limit is not None)]
         return np.any(np.column_stack(parts) != 0, axis=1)
 
-    def unfixed(self) -> AffineTrace:
+    def unfixed(self, known: SharedVariables | None = None) -> AffineTrace:
         """The relation with variables that are fixed now moved to the limits."""
-        if not any(variable.fixed for variable in self.variables):
+        if not (SharedVariables() if known is None else known).any_fixed(self.variables):
             return self
         free = np.array([not variable.fixed for variable in self.variables])
         values = np.array([0.0 if variable.value is None else variable.value for variable in self.variables])
@@ -83,6 +90,31 @@ class AffineTrace:
             None if self.upper is None else self.upper - moved,
             False,
         )
+
+
+class SharedVariables:
+    """What is asked of each tuple of variables while a model is read, answered once for all rows that share it."""
+
+    def __init__(self) -> None:
+        # With the tuples themselves: an id is that of one thing only while it lives.
+        self._fixed: dict[int, tuple[tuple[Any, ...], bool]] = {}
+        self._columns: dict[int, tuple[tuple[Any, ...], IntArray, IntArray]] = {}
+
+    def any_fixed(self, variables: tuple[Any, ...]) -> bool:
+        """Whether any of them is fixed."""
+        known = self._fixed.get(id(variables))
+        if known is None:
+            known = self._fixed[id(variables)] = variables, any(variable.fixed for variable in variables)
+        return known[1]
+
+    def columns(self, variables: tuple[Any, ...], column_of: Mapping[int, int]) -> tuple[IntArray, IntArray]:
+        """Their columns in increasing order, and that order."""
+        known = self._columns.get(id(variables))
+        if known is None:
+            found = np.array([column_of[id(variable)] for variable in variables], dtype=np.int64)
+            order = np.argsort(found)
+            known = self._columns[id(variables)] = variables, found[order], order
+        return known[1:]
 
 
 def _equal(one: FloatArray | None, other: FloatArray | None) -> bool:
@@ -427,8 +459,7 @@ def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
     return AffineTrace(tuple(terms.variables), matrix, lower, upper, terms.lasting)
 
 
-def affine_rows(trace: AffineTrace, column_of: Mapping[int, int]) -> AffineRows:
+def affine_rows(trace: AffineTrace, column_of: Mapping[int, int], known: SharedVariables) -> AffineRows:
     """The rows of a trace over the columns of a problem ({id of variable: column})."""
-    columns = np.array([column_of[id(variable)] for variable in trace.variables], dtype=np.int64)
-    order = np.argsort(columns)
-    return AffineRows(columns[order], trace.matrix[:, order], trace.lower, trace.upper)
+    columns, order = known.columns(trace.variables, column_of)
+    return AffineRows(columns, trace.matrix[:, order], trace.lower, trace.upper)

@@ -12,7 +12,7 @@ from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.model.affine import AffineTrace, affine_trace
+from osilp_pyomo.model.affine import AffineTrace, SharedVariables, affine_trace
 from osilp_pyomo.model.arrays.blocks import rebuild_relation, with_arrays_of
 from osilp_pyomo.model.columns import Columns
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, held
@@ -106,13 +106,15 @@ def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:
     )
 
 
-def still_affine(data: SemiInfiniteConstraintData, domain: Domain, tried: bool) -> tuple[AffineTrace | None, bool]:
+def still_affine(
+    data: SemiInfiniteConstraintData, domain: Domain, tried: bool, known: SharedVariables
+) -> tuple[AffineTrace | None, bool]:
     """The numbers of a row that is affine in an uncertain vector, as its rule gives them now; None if it is not.
 
     ``tried`` asks to compare them with the rule called with numbers; the second answer is whether they have changed.
     """
     owner = data.parent_component()
-    trace = owner.read_affine(data.trace) if data.affine is None else data.affine.unfixed()
+    trace = owner.read_affine(data.trace) if data.affine is None else data.affine.unfixed(known)
     if trace is None or not tried or _same_numbers(data, trace, domain):
         return trace, False
     # The rule may have read a Param's value when it was traced: trace it again with today's.

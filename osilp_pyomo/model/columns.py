@@ -221,12 +221,13 @@ class Domains:
     def of(self, data: SemiInfiniteConstraintData) -> Domain:
         """The domain of a family as declared."""
         owner = data.parent_component()
+        if id(owner) in self._uncertain:
+            return self._uncertain[id(owner)]
         if not any(is_uncertainty_set(each) for each in owner.continuous_sets):
             return _box_domain(data)
         if isinstance(owner.continuous_sets[0], SetOfEachFamily):
             return Domain.of_body(tuple(owner.index_names()), owner.continuous_sets[0].body_for(data.index()))
-        if id(owner) not in self._uncertain:
-            self._uncertain[id(owner)] = self._uncertain_domain(owner)
+        self._uncertain[id(owner)] = self._uncertain_domain(owner)
         return self._uncertain[id(owner)]
 
     def _uncertain_domain(self, owner: SemiInfiniteConstraint) -> Domain:

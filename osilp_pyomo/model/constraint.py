@@ -271,6 +271,7 @@ class SemiInfiniteConstraint(Constraint):
         # For each argument of the rule: its coordinate, its slice of coordinates, or None for an ordinary set.
         self._layout: list[int | slice | None] = []
         self.placeholders: tuple[IndexPlaceholder, ...] = ()
+        self._variables: tuple[Any, ...] = ()  # those of the last affine row, which most others share
         # Points at which the rule is tried with numbers.
         self._trials: list[tuple[float, ...]] = []
         # Whether its rule needs symbols that understand numpy.
@@ -435,6 +436,8 @@ class SemiInfiniteConstraint(Constraint):
         if self.uncertain:
             family.affine = self.read_affine(relation)
             if family.affine is not None:
+                family.affine = family.affine.sharing(self._variables)
+                self._variables = family.affine.variables
                 appearing = np.flatnonzero(family.affine.entries())
                 if not family.affine.lasting:
                     family.affine = None

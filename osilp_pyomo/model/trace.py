@@ -26,7 +26,7 @@ from osilp_pyomo.index.grids import GridPoints
 from osilp_pyomo.index.nodes import AFFINE, DATA, UNKNOWN, Traits
 from osilp_pyomo.index.quadrature.measures import without_record
 from osilp_pyomo.lp.finite import FiniteLP
-from osilp_pyomo.model.affine import AffineTrace, affine_rows
+from osilp_pyomo.model.affine import AffineTrace, SharedVariables, affine_rows
 from osilp_pyomo.model.agreement import (
     TRIED_TERMS,
     disagreement,
@@ -139,20 +139,24 @@ def _trace_model(
     known_domains = Domains()
     domains = [known_domains.of(family) for family in families]
     tried = _families_to_try(model, families)
-    readings = _read_families(families, domains, tried, convex)
+    shared = SharedVariables()
+    readings = _read_families(families, domains, tried, convex, shared)
     readings = [
         curved.read_family(row, family, number, domains[number]) if isinstance(row, RelationTerms) else row
         for number, (family, row) in enumerate(zip(families, readings, strict=True))
     ]
+    last: tuple[Any, ...] = ()
     for family, row in zip(families, readings, strict=True):
-        if row is not None:
-            what = f"SemiInfiniteConstraint '{family.name}'"
-            if isinstance(row, AffineTrace):
-                refuse_continuous_variables([each for each in row.variables if id(each) not in columns.of], what)
-            columns.register(row.terms(), what)
+        if row is None or (isinstance(row, AffineTrace) and row.variables is last):
+            continue
+        what = f"SemiInfiniteConstraint '{family.name}'"
+        if isinstance(row, AffineTrace):
+            refuse_continuous_variables([each for each in row.variables if id(each) not in columns.of], what)
+            last = row.variables
+        columns.register(row.terms(), what)
     names = Names(columns.variables)
     compiled = [
-        affine_rows(row, columns.of)
+        affine_rows(row, columns.of, shared)
         if isinstance(row, AffineTrace)
         else None
         if row is None
@@ -359,7 +363,11 @@ def _families_to_try(model: Any, families: Sequence[SemiInfiniteConstraintData])
 
 
 def _read_families(
-    families: Sequence[SemiInfiniteConstraintData], domains: Sequence[Domain], tried: set[int], convex: bool
+    families: Sequence[SemiInfiniteConstraintData],
+    domains: Sequence[Domain],
+    tried: set[int],
+    convex: bool,
+    known: SharedVariables,
 ) -> list[AffineTrace | RelationTerms | None]:
     """The rows of all families; where one that was tried has changed, all others of its component are tried too."""
     changed: dict[int, list[SemiInfiniteConstraintData]] = {}
@@ -369,7 +377,7 @@ def _read_families(
         if data.trace is None:
             return None
         if data.parent_component().uncertain:
-            trace, differs = still_affine(data, domain, try_it)
+            trace, differs = still_affine(data, domain, try_it, known)
             if differs:
                 changed.setdefault(id(data.parent_component()), []).append(data)
             if trace is not None:

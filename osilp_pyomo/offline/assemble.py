@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,15 +105,15 @@ def make_result(
         "maximize" if subject.maximize else "minimize",
         solved.objective,
         solved.bound,
-        pd.DataFrame(list(solved.log)),
         solved.rows,
         solved.memory,
         seconds,
         dict(subject.routes),
         None if solved.point is None else _answer(subject, solved.point, solved, checked),
+        partial(pd.DataFrame, list(solved.log)),
         dict(zip(subject.routes, solved.separation, strict=False)) if method == "exchange" else {},
         indices=dict(subject.indices),
-        conflict=_conflict(solved.conflict.clauses),
+        conflict=partial(_conflict, solved.conflict.clauses),
         remark=_remark(solved),
         why=solved.why or f"method={method!r} was asked for",
         equations={each.name: each.how for each in subject.matched},
@@ -131,8 +132,8 @@ def _remark(solved: Solved) -> str:
     return solved.conflict.why_none
 
 
-def integrals_frame(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
-    """How well the integrals of a model were computed, one line for each; one that fell short warns."""
+def integrals_told(accuracies: Sequence[Accuracy]) -> partial[pd.DataFrame]:
+    """How well the integrals of a model were computed, a frame with one line for each; one that fell short warns."""
     worst: dict[str, Accuracy] = {}
     points: dict[str, int] = {}
     for each in accuracies:
@@ -147,6 +148,10 @@ def integrals_frame(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
                 f"{each.size:.6g}){place}.",
                 AccuracyWarning,
             )
+    return partial(_integrals, worst, points)
+
+
+def _integrals(worst: Mapping[str, Accuracy], points: Mapping[str, int]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "integral": pd.Series([*worst], dtype=object),
@@ -169,17 +174,14 @@ def _conflict(clauses: Sequence[Clause]) -> pd.DataFrame:
     )
 
 
-def _proof(subject: Subject, proofs: Sequence[FamilyProof]) -> pd.DataFrame:
+def _proof(proofs: Sequence[FamilyProof], open_at: Sequence[Any]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "how": [each.how for each in proofs],
             "largest": [each.largest for each in proofs],
             "boxes": np.array([each.boxes for each in proofs], dtype=np.int64),
             "seconds": [each.seconds for each in proofs],
-            "open": pd.Series(
-                [None if each.open_at is None else subject.label(k, each.open_at) for k, each in enumerate(proofs)],
-                dtype=object,
-            ),
+            "open": pd.Series(list(open_at), dtype=object),
         },
         columns=list(PROOF),
     ).set_index(pd.Index([each.name for each in proofs], name="family", dtype=object))
@@ -192,30 +194,40 @@ def _answer(subject: Subject, point: Point, solved: Solved, checked: CheckedRows
         looks, proofs = [*looks, *checked.looks], (*proofs, *checked.proofs) if complete else proofs
     duals, of_equations = _split_duals(subject.matched, point.core_duals)
 
-    def series(values: FloatArray | None, names: Iterable[str] | None, kind: str, name: str) -> pd.Series | None:
-        if values is None or names is None:
-            return None
-        # Adding zero takes the sign from -0.0.
-        return pd.Series(values + 0.0, index=pd.Index(list(names), dtype=object, name=kind), name=name)
-
+    open_at = [None if each.open_at is None else subject.label(k, each.open_at) for k, each in enumerate(proofs)]
+    # Names are asked for now: the model may be another one when they are looked at.
+    variables = None if subject.variables is None else list(subject.variables)
     return Answer(
-        series(point.x, subject.variables, "variable", "value"),
         point.audit,
         FamilyMap({look.name: look.violation for look in looks}),
         FamilyMap({look.name: look.relative for look in looks}),
         FamilyMap({look.name: subject.place(number, look.worst) for number, look in enumerate(looks)}),
         None if point.prices is None else FamilyMap(dict(zip(subject.routes, point.prices, strict=True))),
-        series(duals, subject.constraints, "constraint", "dual"),
-        series(point.reduced_costs, subject.variables, "variable", "rc"),
         point.repaired,
         point.test_violation,
-        _proof(subject, proofs),
         complete and all(each.proved for each in proofs),
         point.audit.proves_bound and not solved.bound_is_loose,
         _worth(point, proofs) / (1 + abs(solved.objective)),
         tuple(each.why_not for each in proofs),
         of_equations,
+        _late_series(point.x, variables, "variable", "value"),
+        _late_series(duals, list(subject.constraints), "constraint", "dual"),
+        _late_series(point.reduced_costs, variables, "variable", "rc"),
+        partial(_proof, proofs, open_at),
     )
+
+
+def _late_series(
+    values: FloatArray | None, names: list[str] | None, kind: str, name: str
+) -> partial[pd.Series | None] | None:
+    if values is None or names is None:
+        return None
+    # Adding zero takes the sign from -0.0.
+    return partial(_series, values + 0.0, names, kind, name)
+
+
+def _series(values: FloatArray, names: list[str], kind: str, name: str) -> pd.Series | None:
+    return pd.Series(values, index=pd.Index(names, dtype=object, name=kind), name=name)
 
 
 def _split_duals(

@@ -8,13 +8,14 @@ be learned from; what the last one finds is reported and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import BoolArray, FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.lp.finite import balanced, excess_of, violation_scale
@@ -47,6 +48,8 @@ _NEARLY = 1e-6
 _SAME_BOUND = 1e-9
 # Points at which the usual size of a coefficient is looked at.
 _FEW = 32
+# Coefficients of affine rows that are looked at together, where each family has few.
+_TOGETHER = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +200,15 @@ def _audit_together(
     shape = (len(families), len(drawn) + own)
     points = np.empty((*shape, body.dimension))
     points[:, : len(drawn)] = drawn
-    activity, size, lower, upper = (np.empty(shape) for _ in range(4))
-    for k, (family, close) in enumerate(zip(families, near, strict=True)):
+    for k, close in enumerate(near):
         points[k, len(drawn) :] = drawn[0] if not len(close) else close[np.arange(own) % len(close)]
-        assert isinstance(family.rows, AffineRows)
-        coefficients = family.rows.matrix[0] + points[k] @ family.rows.matrix[1:]
-        terms = coefficients * x[family.rows.columns]
-        activity[k], size[k] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
-        lower[k], upper[k] = family.rows.limits(points[k])
+    activity, size = np.empty(shape), np.empty(shape)
+    for at, columns, matrix in _stacked(families, shape[1]):
+        coefficients = points[at] @ matrix[:, 1:]
+        coefficients += matrix[:, :1]
+        activity[at] = coefficients @ x[columns]
+        size[at] = np.abs(coefficients, out=coefficients) @ np.abs(x[columns])
+    lower, upper = _limits_of(families, points)
     excess = excess_of(activity, lower, upper)
     limit = np.abs(np.where(activity - upper >= lower - activity, upper, lower))
     limit = np.where(np.isfinite(limit), limit, 0.0)
@@ -212,7 +216,8 @@ def _audit_together(
     scale = np.where(median > 0, median, 1.0)
     relative = (excess / np.maximum(limit, scale[:, None])).max(axis=1)
     sizes = violation_scale(activity, size, lower, upper)
-    scaled = excess / np.maximum(sizes, SCALE_FLOOR * np.median(sizes, axis=1)[:, None])
+    usual = np.median(sizes, axis=1)
+    scaled = excess / np.maximum(sizes, SCALE_FLOOR * usual[:, None])
     worst, worst_scaled = np.argmax(excess, axis=1), np.argmax(scaled, axis=1)
     return [
         FamilyAudit(
@@ -225,15 +230,46 @@ def _audit_together(
             _positive(float(scaled[k, worst_scaled[k]])),
             points[k, worst_scaled[k]],
             points[k, worst[k]][None],
-            float(np.median(sizes[k])),
+            float(usual[k]),
         )
         for k, family in enumerate(families)
     ]
 
 
+def _stacked(families: Sequence[Family], points: int) -> Iterator[tuple[slice, IntArray, FloatArray]]:
+    """Families of affine rows over the same columns, one after the other, and their matrices (k, 1 + d, n)."""
+    first = 0
+    while first < len(families):
+        columns, last = families[first].rows.columns, first + 1
+        most = first + max(1, _TOGETHER // max(1, points * len(columns)))
+        while last < min(most, len(families)) and families[last].rows.columns is columns:
+            last += 1
+        yield slice(first, last), columns, np.array([_affine(family).matrix for family in families[first:last]])
+        first = last
+
+
+def _limits_of(families: Sequence[Family], points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both limits of families of affine rows, each at some points: arrays (k, m) of points (k, m, d)."""
+    sides = []
+    for none, given in (
+        (-np.inf, [_affine(family).lower for family in families]),
+        (np.inf, [_affine(family).upper for family in families]),
+    ):
+        limits = np.array([np.zeros(1 + points.shape[2]) if limit is None else limit for limit in given])
+        values = limits[:, :1] + (points @ limits[:, 1:, None])[:, :, 0]
+        values[[limit is None for limit in given]] = none
+        sides.append(values)
+    return sides[0], sides[1]
+
+
+def _affine(family: Family) -> AffineRows:
+    assert isinstance(family.rows, AffineRows)
+    return family.rows
+
+
 def _positive(number: float) -> float:
     """A number, or zero where it is below; what is not a number stays so, and counts as no violation nowhere."""
-    return float(np.maximum(0.0, number))
+    return number if number > 0 or number != number else 0.0
 
 
 def _vectors(body: Body, near: FloatArray | None, look: int) -> FloatArray:
@@ -487,6 +523,32 @@ def _usual_terms(
     return np.where(wanted, result, 0.0)
 
 
+def _priced_rows(
+    problem: SemiInfiniteLP, atoms: Atoms
+) -> Iterator[tuple[Iterable[tuple[Any, slice, FloatArray]], tuple[FloatArray, FloatArray], FloatArray]]:
+    """Coefficients, limits and masses of rows with a price: family by family, small affine ones together."""
+    together: dict[int, list[tuple[Family, FloatArray, FloatArray]]] = {}
+    for family, (points, masses) in zip(problem.families, atoms, strict=True):
+        if not len(points):
+            continue
+        if isinstance(family.rows, AffineRows) and len(points) * len(family.rows.columns) <= _TOGETHER:
+            together.setdefault(id(family.rows.columns), []).append((family, points, masses))
+        else:
+            yield family.blocks(points), family.limits(points), masses
+    for members in together.values():
+        families = [family for family, _, _ in members]
+        counts = np.array([len(points) for _, points, _ in members])
+        for at, columns, matrix in _stacked(families, int(counts.max())):
+            points, which = (
+                np.concatenate([points for _, points, _ in members[at]]),
+                np.repeat(np.arange(at.stop - at.start), counts[at]),
+            )
+            block = (points[:, None] @ matrix[which, 1:])[:, 0] + matrix[which, 0]
+            lower, upper = _limits_of([families[at][k] for k in which], points[:, None])
+            masses = np.concatenate([masses for *_, masses in members[at]])
+            yield [(columns, slice(None), block.T)], (lower[:, 0], upper[:, 0]), masses
+
+
 def _dual_side(
     problem: SemiInfiniteLP,
     x: FloatArray,
@@ -531,13 +593,11 @@ def _dual_side(
     # The largest coefficient of each variable, in the component where that is smallest.
     largest = abs(core.matrix).max(axis=0).toarray().ravel() if core.matrix.nnz else np.zeros(core.columns)
     largest[largest == 0] = np.inf
-    for family, (points, masses) in zip(problem.families, atoms, strict=True):
-        if not len(points):
-            continue
-        kept, value = safe(sign * masses, *family.limits(points))
+    for blocks, rows, masses in _priced_rows(problem, atoms):
+        kept, value = safe(sign * masses, *rows)
         bound += value
         own = np.zeros(core.columns)
-        for columns, at, block in family.blocks(points):
+        for columns, at, block in blocks:
             # A column can stand in a block once only, so this adds to each entry once.
             total, lost = _careful_sums(block, kept[at])
             reduced[columns] -= total

@@ -16,7 +16,7 @@ from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows
 
 # Coefficients of a counterpart below which it is solved at once, and above which it is not tried.
-_SMALL, _LARGE = 20_000, 5_000_000
+_SMALL, _LARGE = 5_000, 5_000_000
 # Share of columns without any bound from which on exchange wanders: its first LPs say nothing about most of them.
 _FREE = 0.1
 # Iterations that exchange may take before a counterpart is tried, and one more for so many coefficients of that.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,11 @@ class _WorkingSet:
         """For each family its rows, by their place here."""
         owners = np.array(self.family, dtype=np.int64)
         order = np.argsort(owners, kind="stable")
-        return np.split(order, np.searchsorted(owners[order], np.arange(1, families)))[:families]
+        ends = np.searchsorted(owners[order], np.arange(families + 1)).tolist()
+        return [order[first:last] for first, last in pairwise(ends)]
 
     def points(self, rows: IntArray, dimension: int) -> FloatArray:
-        return np.array([self.point[k] for k in rows]).reshape(-1, dimension)
+        return np.array([self.point[k] for k in rows.tolist()]).reshape(-1, dimension)
 
     def copy(self) -> _WorkingSet:
         return _WorkingSet(list(self.family), list(self.point), self.slack.copy())
@@ -254,7 +256,7 @@ class Exchange:
                 enforced = all(each.relative_to_typical <= _ROUNDING for each in found)
                 status = "optimal" if enforced else "inaccurate"
                 break
-            moved = not np.isclose(solution.objective, best_bound, rtol=1e-10, atol=1e-12)
+            moved = not abs(solution.objective - best_bound) <= 1e-12 + 1e-10 * abs(best_bound)
             best_bound = solution.objective
             if solution.row_duals is not None:
                 self._drop_slack(solution, moved)

@@ -477,7 +477,7 @@ def exchange_price(family: Family, points: FloatArray, duals: FloatArray) -> Pri
     The dual equations hold at the joined atoms up to the square of their distance.
     """
     points, duals = _carrying(points, duals)
-    if len(points):
+    if len(points) > 1:
         points, duals = join_close(points, duals, family.domain.width, _SAME_ATOM)
     masses = family.user_masses(points, duals)
     return atomic_price(family.name, family.user_domain, family.user_points(points), masses, family.templates)

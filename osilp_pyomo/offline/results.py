@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +16,7 @@ from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
 from osilp_pyomo.offline.functions.simulation import Recourse
+from osilp_pyomo.offline.late import Late
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.result_text import text_of
 
@@ -76,26 +78,30 @@ class FamilyMap(Mapping[str, T], Generic[T]):
         return next(iter(self._entries.values())) if len(self._entries) == 1 else self
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """The point of a :class:`Result` that has one; see there for what each part means."""
 
-    values: pd.Series | None
     audit: Audit
     violation: FamilyMap[float]
     relative_violation: FamilyMap[float]
     worst_index: FamilyMap[Any]
     price: FamilyMap[Price] | None
-    duals: pd.Series | None
-    reduced_costs: pd.Series | None
     repaired: bool
     test_violation: float
-    proof: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(PROOF)))
     proved: bool = False
     bound_proved: bool = False
     optimism: float = 0.0
     reasons: tuple[str, ...] = ()
     matched_duals: Mapping[str, pd.Series] = field(default_factory=dict)
+    values: Late[pd.Series | None] = Late(_nothing)  # noqa: RUF009
+    duals: Late[pd.Series | None] = Late(_nothing)  # noqa: RUF009
+    reduced_costs: Late[pd.Series | None] = Late(_nothing)  # noqa: RUF009
+    proof: Late[pd.DataFrame] = Late(partial(pd.DataFrame, columns=list(PROOF)))  # noqa: RUF009
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,20 +196,20 @@ class Result:
     sense: str
     objective: float
     bound: float
-    log: pd.DataFrame
     rows: int
     memory: int
     seconds: float
     routes: Mapping[str, str]
     answer: Answer | None
+    log: Late[pd.DataFrame] = Late(pd.DataFrame)  # noqa: RUF009
     separation: Mapping[str, str] = field(default_factory=dict)
     indices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    conflict: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(CONFLICT)))
+    conflict: Late[pd.DataFrame] = Late(partial(pd.DataFrame, columns=list(CONFLICT)))  # noqa: RUF009
     written: Path | None = None
     solved_for: Any = None
     remark: str = ""
     why: str = ""
-    integrals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(INTEGRALS)))
+    integrals: Late[pd.DataFrame] = Late(partial(pd.DataFrame, columns=list(INTEGRALS)))  # noqa: RUF009
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     nominal: Mapping[str, float] = field(default_factory=dict)
@@ -470,10 +476,11 @@ class Result:
                 continue
             variable.set_value(value, skip_validation=True)
             variable.stale = False
-        for name, components, numbers in (("dual", constraints, found.duals), ("rc", variables, found.reduced_costs)):
+        for name, components, part in (("dual", constraints, "duals"), ("rc", variables, "reduced_costs")):
             suffix = model.component(name)
             if suffix is None or suffix.ctype.__name__ != "Suffix" or not suffix.import_enabled():
                 continue
+            numbers = getattr(found, part)
             # Numbers of an earlier solve must not pass for those of this one.
             suffix.clear()
             if numbers is not None:

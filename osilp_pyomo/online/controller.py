@@ -249,7 +249,10 @@ class Controller:
                 one = batch.arrivals.part(slice(place, place + 1))
                 self._log.add(spare.t, one, np.array([[x]]), np.array([float(reason)]), np.array([reward]))
             self._live, self._spare = spare, live
-            return Decision(x, wanted, REASONS[reason], reward, spare.t)
+            # A third of what the constructor costs.
+            made = object.__new__(Decision)
+            made.__dict__.update(x=x, wanted=wanted, reason=REASONS[reason], reward=reward, t=spare.t)
+            return made
         return self._decision(self._live_run(batch), self._live.t)
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:

@@ -45,6 +45,8 @@ from osilp_pyomo.online.stages.newton import NewtonStage
 from osilp_pyomo.online.stages.portions import Portion, Portions
 
 _NO_NEIGHBOURS = np.zeros((2, 0), dtype=np.int64)
+# What a policy without caution caps.
+_NO_CAPS = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,8 @@ class StageLoop:
         free = self._evaluator.bounded_box and not program.template.own_rows and not null.any()
         self._null_is_allowed = self._must_serve or free
         self._integer = program.template.integer.astype(float)
+        caution = policy.caution if isinstance(policy, FirstOrder | Resolve) else None
+        self._caution = None if self._integer.any() else caution
         bounded = self._evaluator.bounded_box and isinstance(self._solver, BoxStage)
         self.cannot_fail = self.kernel and bounded and not isinstance(policy, Resolve)
         # One bounded decision: number by number where compiled.
@@ -360,9 +364,9 @@ class StageLoop:
 
     def _caps(self, live: Live, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """What share of what is left of a resource arrivals may take, by a cautious policy; (0,) without a cap."""
-        caution = self.policy.caution if isinstance(self.policy, FirstOrder | Resolve) else None
-        if caution is None or self._integer.any():
-            return np.empty(0)
+        caution = self._caution
+        if caution is None:
+            return _NO_CAPS
         left = np.maximum(live.horizon - live.t - np.arange(len(lower)), 1)
         # Scaling down must stay within the bounds.
         scalable = np.all((lower <= 0) & (upper >= 0), axis=1)
@@ -419,7 +423,7 @@ class StageLoop:
     ) -> LoopOutcome:
         view, other, rules = self._view, self._other, self._rules(live)
         setting, usage, fixed = rules.setting, batch.use[view], batch.fixed[view]
-        count = len(self.program.template.decisions)
+        count, many = len(self.program.template.decisions), len(batch)
         others: FloatArray = np.empty((0, count, len(live.left[other])))
         # A loop that knows the functions at each decision pays for both kinds of resources.
         pays_both = isinstance(self._solver, NewtonStage) and other in batch.use
@@ -431,7 +435,7 @@ class StageLoop:
             learner, centre, average, numbers = state["learner"], state["centre"], state["average"], state["numbers"]
         else:
             learner, centre, average, numbers = dual, dual, dual, np.zeros(kernels.NUMBERS)
-        wanted, taken, reasons = np.empty((len(batch), count)), np.empty((len(batch), count)), np.empty(len(batch))
+        wanted, taken, reasons = np.empty((many, count)), np.empty((many, count)), np.empty(many)
         known = (settings, live.t, float(live.horizon), setting.budget, setting.floor)
         tracked = (
             np.empty((0, count)) if forced is None else np.ascontiguousarray(forced), self._guarded_view,
@@ -439,15 +443,15 @@ class StageLoop:
             live.left[view], live.left[other], dual, learner, centre, average, numbers, wanted, taken, reasons,
         )  # fmt: skip
         if isinstance(self._solver, NewtonStage):
-            gained = np.empty(len(batch))
-            stopped = self._solver.runner(len(batch))(
+            gained = np.empty(many)
+            stopped = self._solver.runner(many)(
                 *known, self.program.theta(batch), batch.rewards, np.ascontiguousarray(usage), fixed, batch.lower,
                 batch.upper, *tracked[:2], *tracked[3:], gained,
             )  # fmt: skip
             if stopped >= 0:
                 # Arrays cope with ends where a derivative is infinite, and say what is wrong; then the loop goes on.
                 return self._finish_with_arrays(live, batch, settings, forced, (wanted, taken, reasons), stopped)
-            live.t += len(batch)
+            live.t += many
             self._pay_others(live, batch, taken, bool(len(others)))
             earned = gained + batch.earned if self.program.template.maximize else -(gained + batch.earned)
             return LoopOutcome(wanted + 0.0, taken + 0.0, reasons, earned)
@@ -473,7 +477,7 @@ class StageLoop:
                 f"The stage problem of the arrival {batch.arrivals.name(stopped)!r} is unbounded: a decision that "
                 "earns more than it costs has no bound; give it one."
             )
-        live.t += len(batch)
+        live.t += many
         self._pay_others(live, batch, taken, bool(len(others)))
         # Adding zero takes the sign from -0.0.
         return LoopOutcome(wanted + 0.0, taken + 0.0, reasons)

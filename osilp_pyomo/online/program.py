@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.offline.assemble import result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.chunks.replay import replay_chunks
@@ -403,7 +403,7 @@ class OnlineProgram(ProgramData):
                 )
             null = np.zeros(len(self.template.decisions)) if self.idle_objection is None else None
             convex = solve_convex(self.evaluator, self.solver, arrivals, null, method, started)
-            return replace(convex, solved_for=identity_of(self.evaluator, arrivals))
+            return changed(convex, solved_for=identity_of(self.evaluator, arrivals))
         merged = merge_equal(arrivals, self.template)
         problem = stage_lp(self.evaluator, merged.arrivals, merged.counts)
         with IterationReporter(method, False, progress) as report:
@@ -413,7 +413,7 @@ class OnlineProgram(ProgramData):
         result = share_out(
             result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
         )
-        return replace(result, solved_for=identity_of(self.evaluator, arrivals))
+        return changed(result, solved_for=identity_of(self.evaluator, arrivals))
 
 
 def read_forecast(program: OnlineProgram, given: Any, policies: Sequence[Policy], what: str) -> Foretold | None:

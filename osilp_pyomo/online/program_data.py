@@ -274,6 +274,9 @@ class ProgramData:
 
     def theta(self, batch: Batch) -> FloatArray:
         """Numbers of the data (B, fields); zero for curves, which no function of the decision holds."""
+        if len(batch) == 1:
+            numbers = [value.item() if isinstance(value, np.ndarray) else 0.0 for value in batch.arrivals.values]
+            return np.array([numbers])
         columns = [value if isinstance(value, np.ndarray) else np.zeros(len(batch)) for value in batch.arrivals.values]
         return np.stack(columns, axis=1) if columns else np.zeros((len(batch), 0))
 

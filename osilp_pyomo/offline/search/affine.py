@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -33,12 +33,21 @@ class AffineSearch(Search):
         self.body = body
         self.separation = body.separation
         rows = [_affine(family) for family in families]
-        self.columns = np.unique(np.concatenate([each.columns for each in rows]))
+        self._dense: FloatArray | None = None
+        if all(each.columns is rows[0].columns for each in rows):
+            self.columns = rows[0].columns
+            held = sum(each.matrix.size for each in rows)
+            if held <= _MOST_DENSE and sum(np.count_nonzero(each.matrix) for each in rows) > _FILLED * held:
+                self._dense = np.array([each.matrix for each in rows])
+        else:
+            self.columns = np.unique(np.concatenate([each.columns for each in rows]))
         # Row r (1 + d) + k holds what entry k of (1, xi) adds to the coefficients of row r.
-        self._matrix = self._stacked(rows)
-        numbers_held = self._matrix.shape[0] * self._matrix.shape[1]
-        filled = self._matrix.nnz > _FILLED * numbers_held and numbers_held <= _MOST_DENSE
-        self._dense = self._matrix.toarray().reshape(len(rows), -1, len(self.columns)) if filled else None
+        if self._dense is None:
+            stacked = self._stacked(rows)
+            held = stacked.shape[0] * stacked.shape[1]
+            if stacked.nnz > _FILLED * held and held <= _MOST_DENSE:
+                self._dense = stacked.toarray().reshape(len(rows), -1, len(self.columns))
+        self._matrix: Any = stacked if self._dense is None else self._dense.reshape(-1, len(self.columns))
         self._set_limits(rows)
 
     def _stacked(self, rows: Sequence[AffineRows]) -> sparse.csr_array:
@@ -63,11 +72,13 @@ class AffineSearch(Search):
             (sign, np.flatnonzero(np.isfinite(limit[:, 0])), limit)
             for sign, limit in ((1.0, self._upper), (-1.0, self._lower))
         ]
+        self._one_sided = len(self._sides[0][1]) == len(rows) and not len(self._sides[1][1])
 
     @property
     def memory(self) -> int:
-        dense = 0 if self._dense is None else self._dense.nbytes
-        return int(self._matrix.data.nbytes + self._matrix.indices.nbytes + dense)
+        if self._dense is not None:
+            return int(self._dense.nbytes)
+        return int(self._matrix.data.nbytes + self._matrix.indices.nbytes)
 
     def on_families(self, families: Sequence[Family]) -> Self:
         other = copy.copy(self)
@@ -103,8 +114,12 @@ class AffineSearch(Search):
 
     def worst(self, x: FloatArray) -> Violations:
         activity = (self._matrix @ x[self.columns]).reshape(len(self.families), -1)
-        members = np.concatenate([rows for _, rows, _ in self._sides])
-        overrun = np.concatenate([sign * (activity[rows] - limit[rows]) for sign, rows, limit in self._sides])
+        if self._one_sided:
+            # All rows are at most something, as they mostly are.
+            members, overrun = self._sides[0][1], activity - self._upper
+        else:
+            members = np.concatenate([rows for _, rows, _ in self._sides])
+            overrun = np.concatenate([sign * (activity[rows] - limit[rows]) for sign, rows, limit in self._sides])
         points = self.body.support(overrun[:, 1:])
         # A convex program that could not be proved says so.
         self.separation = self.body.separation
@@ -112,7 +127,8 @@ class AffineSearch(Search):
         order = np.argsort(-excess, kind="stable")
         members, points, excess = members[order], points[order], excess[order]
         # Most rows are as large as the terms of all entries of their vector together.
-        typical = float(np.median(np.abs(activity).sum(axis=1))) if len(activity) else 0.0
+        sizes = np.sort(np.abs(activity).sum(axis=1))
+        typical = float(sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2 if len(sizes) else 0.0
         # Rows with slack need no measure for their violation.
         scale, overrun_rows = np.ones(len(excess)), int(np.searchsorted(-excess, 0.0))
         if overrun_rows:

@@ -13,7 +13,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -64,12 +64,12 @@ class Violations:
         """Largest excess found; negative where the row has slack everywhere."""
         return float(self.excess[0])
 
-    @property
+    @cached_property
     def relative_to_typical(self) -> float:
         """Largest excess relative to the size of the row at its point and at most others."""
         return float(np.max(self.excess / np.maximum(self.scale, self.typical)))
 
-    @property
+    @cached_property
     def relative(self) -> float:
         """Largest excess relative to the scale at its point."""
         return float(np.max(self.excess / self.scale))

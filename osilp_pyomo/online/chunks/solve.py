@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from osilp_pyomo.lp.wide import WideAnswer, solve_wide
 from osilp_pyomo.offline.assemble import make_result
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_from_values, audit_points
 from osilp_pyomo.offline.conflicts import Conflict
+from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.results import FEASIBLE, Result
 from osilp_pyomo.offline.solved import Point, Solved, as_proved
 from osilp_pyomo.online.chunks.blocks import BlockMaker, FileBlock
@@ -337,7 +338,7 @@ class _Settling:
         )
         result = make_result(stage_subject(template), "projected", solved, seconds)
         assert self.data is not None
-        return replace(result, written=written, solved_for=identity_of(evaluator, self.data))
+        return changed(result, written=written, solved_for=identity_of(evaluator, self.data))
 
     def _look(self, number: int, family: StageFamily) -> FamilyAudit:
         points = self.points[number]

@@ -7,13 +7,14 @@ different ones a problem of a thousand columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.hindsight.lp import DecisionNames
 from osilp_pyomo.online.stages.template import Arrivals, StageTemplate
@@ -49,7 +50,7 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
     if len(merged.arrivals) == len(index):
         return result
     if result.answer is None:
-        return replace(result, conflict=_share_out_conflict(result.conflict, merged, template, index))
+        return changed(result, conflict=_share_out_conflict(result.conflict, merged, template, index))
     answer, which = result.answer, merged.which
     names = pd.Index(list(DecisionNames(template, index)), dtype=object, name="variable")
     rows = pd.Index(
@@ -69,7 +70,7 @@ def share_out(result: Result, merged: Merged, template: StageTemplate, index: pd
     if costs is not None:
         costs = pd.Series(spread(costs.to_numpy()), index=names, name="rc")
     values = pd.Series(spread(shares), index=names, name="value")
-    return replace(result, answer=replace(answer, values=values, duals=duals, reduced_costs=costs))
+    return changed(result, answer=changed(answer, values=values, duals=duals, reduced_costs=costs))
 
 
 def _share_out_conflict(

@@ -165,16 +165,19 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
                 numbers[:] = before
                 return t
             total_usage(usage[t], idle, h, learner_used)
-            if values(data, x, h) > 0:
-                numbers[:] = before
-                return t
-            total_usage(usage[t], idle, h, used)
+            if other == x:
+                used[:] = learner_used
+            else:
+                if values(data, x, h) > 0:
+                    numbers[:] = before
+                    return t
+                total_usage(usage[t], idle, h, used)
             wanted[t, 0] = x
-            reason = PRICED
+            reason, changed = PRICED, False
             if settings[REMAINING_TARGET] != 0.0:
                 target[:] = remaining / max(horizon - first - t, 1.0)
             if forced.shape[0] > 0:
-                x = forced[t, 0]
+                x, changed = forced[t, 0], True
             elif guard != NO_GUARD:
                 own = guard == OWN_GUARD
                 ahead = share_ahead(horizon, first + t)
@@ -186,7 +189,7 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
                     else fits(other_remaining, other_margins, ahead, other_used)
                 ):
                     # Use is convex and nothing is used at 0: what fits is an interval from 0.
-                    inside, outside = 0.0, x
+                    inside, outside, changed = 0.0, x, True
                     room_left = (
                         room(remaining, margins, ahead, used)
                         if own
@@ -214,8 +217,9 @@ def make_run(newton: Callable[..., float], values: Callable[..., Any], compile_i
             learn(
                 settings, horizon, budget, target, floor, used, learner_used, dual, learner, centre, average, numbers
             )  # fmt: skip
-            values(data, x, h)
-            total_usage(usage[t], idle, h, used)
+            if changed:
+                values(data, x, h)
+                total_usage(usage[t], idle, h, used)
             add(remaining, -1.0, used)
             if others.shape[0] > 0:
                 for k in range(count):

@@ -47,7 +47,7 @@ class Batch:
     harmless: BoolArray | None = None
 
     def __len__(self) -> int:
-        return len(self.rewards)
+        return int(self.rewards.shape[0])
 
     def of_another(self, arrivals: Arrivals, rewards: FloatArray, use: PerView) -> Batch:
         """The same for other arrivals, as many of them; a third of what the constructor costs, for single steps."""

@@ -14,6 +14,8 @@ from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves.stack import CurveStack, Function, Table
 from osilp_pyomo.online.stages.template import ANYTHING, Arrivals, Field
 
+_INFINITE = float("inf")
+
 
 class Intake:
     """Turns data under the user's names into :class:`Arrivals`."""
@@ -30,6 +32,7 @@ class Intake:
         self._plain = {name: numbers[0] for name, numbers in self.by_name.items() if self._is_plain(numbers)}
         self._all_plain = len(self._plain) == len(self.fields)
         self._one = pd.RangeIndex(1)
+        self._simple = [(field.label.name, field.allowed is ANYTHING, field) for field in self.fields]
         self._hidden = next((field for field in self.fields if field.hidden), None)
 
     def _is_plain(self, numbers: list[int]) -> bool:
@@ -72,7 +75,14 @@ class Intake:
         return Arrivals(tuple(values), self._one)
 
     def _plain_row(self, theta: Mapping[str, Any]) -> Arrivals:
-        return Arrivals(tuple(self._value(field, theta.get(field.label.name)) for field in self.fields), self._one)
+        values = []
+        for name, anything, field in self._simple:
+            content = theta.get(name)
+            if anything and content.__class__ is float and -_INFINITE < content < _INFINITE:
+                values.append(np.array([content]))
+            else:
+                values.append(self._value(field, content))
+        return Arrivals.single(tuple(values), self._one)
 
     def _mapping(self, row: Any) -> Mapping[Any, Any] | None:
         if row is None:

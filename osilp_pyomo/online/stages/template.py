@@ -13,10 +13,11 @@ evaluating and projecting them is one vectorised pass over arrivals and points, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.index.formula import Formula
+from osilp_pyomo.index.formula import CompiledKernel, Formula
 from osilp_pyomo.offline.rows import Kernel, TermGroup, TracedRows
 
 # The function of a term that does not depend on the decision.
@@ -150,6 +151,13 @@ class Arrivals:
         # Asked for dozens of times a step, and slow to ask of pandas.
         self._count = len(index)
 
+    @classmethod
+    def single(cls, values: tuple[Any, ...], index: pd.Index) -> Arrivals:
+        """One arrival, without asking its index how long it is."""
+        made = cls.__new__(cls)
+        made.values, made.index, made._count = values, index, 1
+        return made
+
     def __len__(self) -> int:
         return self._count
 
@@ -200,8 +208,10 @@ class Term:
 
     def of_one(self, arrivals: Arrivals, coordinates: Sequence[FloatArray]) -> Any:
         """Its coefficient for a single arrival whose data are numbers, something that broadcasts to (m,)."""
-        values, slots = arrivals.values, cast(tuple[int, ...], self.slots)
-        return self.kernel([values[slot] for slot in slots], coordinates)
+        values, kernel = arrivals.values, self.kernel
+        # Without the object around the function.
+        function = kernel.function if isinstance(kernel, CompiledKernel) else kernel
+        return function([values[slot] for slot in self.slots], coordinates)  # type: ignore[index]
 
     def group(
         self, arrivals: Arrivals, columns: Any, parameters: tuple[str | None, ...] = (), variables: tuple[str, ...] = ()
@@ -411,6 +421,7 @@ class StageTemplate:
         constants: FloatArray | None = None
         # Several functions of the decision often share one coefficient, as in a(u) (x + x^2).
         known: dict[Any, Any] = {}
+        written: set[int] = set()
         with np.errstate(all="ignore"):
             for term in family.terms:
                 key = (term.kernel, term.slots)
@@ -424,7 +435,11 @@ class StageTemplate:
                 else:
                     if result is None:
                         result = np.zeros((count, len(self.functions), len(points)))
-                    result[:, term.function] += values
+                    if term.function in written:
+                        result[:, term.function] += values
+                    else:
+                        result[:, term.function] = values
+                        written.add(term.function)
         if result is None:
             result = np.zeros((count, len(self.functions), len(points)))
         self._refuse_infinite(family, result, arrivals, points)
@@ -433,9 +448,9 @@ class StageTemplate:
         return result, constants
 
     def _refuse_infinite(self, family: StageFamily, values: FloatArray, arrivals: Arrivals, points: FloatArray) -> None:
-        with np.errstate(all="ignore"):
-            if np.isfinite(values.sum()):
-                return
+        # As dot products, that need no array of their own and warn of nothing.
+        if math.isfinite(np.vdot(values, values)):
+            return
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             arrival, function, point = bad[0]

@@ -26,10 +26,11 @@ from osilp_pyomo.lp.highs import HighsModel
 
 # What a cone program's safe bound may be above its value, relative to 1 + |value|, for its point to be the farthest.
 _PROVED = 1e-8
-# Directions, each to both sides, whose farthest points have the centre of an intersection with cones in their middle.
+# Directions, each to both sides, whose farthest points have the centre in their middle where there would be many.
 _CENTRED = 2
-# Dimensions up to which an intersection with cones has its smallest box, at two cone programs each.
-_BOXED = 8
+# Dimensions up to which a set has its smallest box and its centre in the middle of that, at two programs each: of cones,
+# and linear ones.
+_BOXED, _BOXED_BY_LP = 8, 32
 
 
 class LinearOracle:
@@ -137,6 +138,14 @@ class LiftedBody(Body):
     def lift(self) -> Lift:
         return self._lift
 
+    @cached_property
+    def centre(self) -> FloatArray:
+        """A point in its middle: where farthest points cost a program each, and are many, that of a few of them."""
+        if not self._lift.cones and self.dimension <= _BOXED_BY_LP:
+            return super().centre
+        some = np.random.default_rng(0).normal(size=(_CENTRED, self.dimension))
+        return self.support(np.concatenate([some, -some])).mean(axis=0)
+
     def _linear(self) -> LinearOracle:
         if self._oracle is None:
             self._oracle = LinearOracle(self._lift, self._what)
@@ -198,8 +207,24 @@ class PolytopeBody(LiftedBody):
             # Another part may bound it.
             self.lower, self.upper = np.full(self.dimension, -np.inf), np.full(self.dimension, np.inf)
             return
-        super()._find_box()
+        self.lower, self.upper = self._bounds_in_rows()
+        if self.dimension <= _BOXED_BY_LP or not np.all(np.isfinite(self.lower) & np.isfinite(self.upper)):
+            super()._find_box()
+        else:
+            # That there is a point at all.
+            self.support(np.zeros((1, self.dimension)))
         self._lift = replace(self._lift, known_largest=np.maximum(np.abs(self.lower), np.abs(self.upper)))
+
+    def _bounds_in_rows(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of single coordinates among the rows."""
+        single = np.flatnonzero(np.count_nonzero(self._rows, axis=1) == 1)
+        column = np.argmax(self._rows[single] != 0, axis=1)
+        factor = self._rows[single, column]
+        ends = self._limits[single] / factor
+        lower, upper = np.full(self.dimension, -np.inf), np.full(self.dimension, np.inf)
+        np.minimum.at(upper, column[factor > 0], ends[factor > 0])
+        np.maximum.at(lower, column[factor < 0], ends[factor < 0])
+        return lower, upper
 
     def contains(self, points: FloatArray) -> BoolArray:
         size = 1.0 + np.abs(points) @ np.abs(self._rows.T)
@@ -233,15 +258,6 @@ class IntersectionBody(LiftedBody):
             self.lower, self.upper = np.minimum(lower, inside), np.maximum(upper, inside)
         if self._lift.plain_coordinates:
             self._lift = replace(self._lift, known_largest=np.maximum(np.abs(self.lower), np.abs(self.upper)))
-
-    @cached_property
-    def centre(self) -> FloatArray:
-        """A point in its middle: where farthest points cost a cone program each, that of a few of them."""
-        if not self._lift.cones:
-            return super().centre
-        rng = np.random.default_rng(0)
-        some = rng.normal(size=(_CENTRED, self.dimension))
-        return self.support(np.concatenate([some, -some])).mean(axis=0)
 
     def region(self) -> Region | None:
         known = [region for region in (part.region() for part in self.parts) if isinstance(region, ConvexRegion)]

@@ -28,8 +28,8 @@ from osilp_pyomo.lp.highs import HighsModel
 _PROVED = 1e-8
 # Directions, each to both sides, whose farthest points have the centre in their middle where there would be many.
 _CENTRED = 2
-# Dimensions up to which a set has its smallest box and its centre in the middle of that, at two programs each: of cones,
-# and linear ones.
+# Dimensions up to which a set has its smallest box and its centre in the middle of that, at two programs each: cone
+# programs, and linear ones.
 _BOXED, _BOXED_BY_LP = 8, 32
 
 

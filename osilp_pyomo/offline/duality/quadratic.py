@@ -198,6 +198,14 @@ class Chart:
     inequality: FloatArray | None
     reach: float
 
+    def brought_in(self, t: FloatArray) -> FloatArray:
+        """Points that the inequality holds at but for what a solver leaves of it, moved to where it does."""
+        if self.inequality is None:
+            return t
+        if np.isinf(self.reach):
+            return np.maximum(t, 0.0)
+        return t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
+
 
 def chart_of(domain: Domain, usual: tuple[FloatArray, FloatArray]) -> Chart | None:
     """The chart of a domain; ``usual`` are a point and units for coordinates without ends. None where there is none."""
@@ -282,7 +290,7 @@ class MatrixSide(Side):
         first = np.where(np.abs(vectors[:, 0]) > lengths / _FAR, np.abs(vectors[:, 0]), lengths / _FAR)
         side = np.where(vectors[:, 0] < 0, -1.0, 1.0)
         kept = lengths > 0
-        t = (side * vectors[:, 1:].T / np.where(kept, first, 1.0)).T[kept]
+        t = self.chart.brought_in((side * vectors[:, 1:].T / np.where(kept, first, 1.0)).T[kept])
         # The price of a limit: a row of the user's is the slack turned back.
         return self.chart.offset + t @ self.chart.matrix.T, sign * self.sign * (first**2)[kept]
 

@@ -2,17 +2,22 @@
 
 Boxes are cut up to some far place. What lies beyond is one box for each open end, and it is decided by its enclosure:
 the row is not violated anywhere in it, or falls outwards, so that it is highest at the far place, which was proved.
-Where the enclosure does not tell, nothing is proved beyond.
+Where both ends of an enclosure are infinite, the row is compared power by power (``index/enclosures/growth.py``). Where
+neither tells, nothing is proved beyond.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.index.enclosures.enclosure import Opening
+from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening
+from osilp_pyomo.index.enclosures.growth import Growth, axis_between, axis_beyond, growth_of, weighted_sum
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
+from osilp_pyomo.offline.rows import TermGroup
 
 
 def keeps_tail(row: EnclosedRow, domain: Domain, low: FloatArray, high: FloatArray, allowed: float) -> bool:
@@ -40,4 +45,32 @@ def _keeps(row: EnclosedRow, start: FloatArray, end: FloatArray, axis: int, outw
     if bool(found.value[1, 0] <= allowed):
         return True
     slope = found.slopes[:, axis, 0]
-    return bool(slope[1] <= 0 if outwards > 0 else slope[0] >= 0) and inside is None
+    falls = bool(slope[1] <= 0 if outwards > 0 else slope[0] >= 0) and inside is None
+    return falls or _outgrown(row, start, end, axis, outwards, allowed)
+
+
+def _outgrown(row: EnclosedRow, start: FloatArray, end: FloatArray, axis: int, outwards: int, allowed: float) -> bool:
+    """Whether the row, as a sum of powers of the coordinate, is not violated beyond the far place."""
+    place = (start if outwards > 0 else end)[axis, 0]
+    far = float(outwards * place)
+    if not far > 1:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            axes = [
+                axis_beyond(far, outwards) if k == axis else axis_between(float(start[k, 0]), float(end[k, 0]), far)
+                for k in range(len(start))
+            ]
+            parts = [(_growth(group, axes), weights) for group, weights in row.terms]
+            top, (_, most) = weighted_sum(parts, far).leading()
+    except NoEnclosureError:
+        return False
+    return bool(most <= (allowed if top == 0 else 0.0))
+
+
+def _growth(group: TermGroup, axes: Sequence[Growth]) -> Growth:
+    if group.formula is None:
+        raise NoEnclosureError("its formula is not known")
+    return growth_of(
+        group.formula, [slot[:, None] if isinstance(slot, np.ndarray) else slot for slot in group.slots], axes
+    )

@@ -8,8 +8,8 @@ from optima import PROBLEMS
 
 import osilp_pyomo as osilp
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError
-from osilp_pyomo.index.enclosures.growth import Growth, axis_between, axis_beyond, growth_of, weighted_sum
 from osilp_pyomo.index.formula import Formula, kernel_of
+from osilp_pyomo.index.growth import Growth, axis_between, axis_beyond, growth_of, weighted_sum
 
 
 @pytest.mark.parametrize("side", [1, -1])

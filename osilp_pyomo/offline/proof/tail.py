@@ -2,7 +2,7 @@
 
 Boxes are cut up to some far place. What lies beyond is one box for each open end, and it is decided by its enclosure:
 the row is not violated anywhere in it, or falls outwards, so that it is highest at the far place, which was proved.
-Where both ends of an enclosure are infinite, the row is compared power by power (``index/enclosures/growth.py``). Where
+Where both ends of an enclosure are infinite, the row is compared power by power (``index/growth.py``). Where
 neither tells, nothing is proved beyond.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening
-from osilp_pyomo.index.enclosures.growth import Growth, axis_between, axis_beyond, growth_of, weighted_sum
+from osilp_pyomo.index.growth import Growth, axis_between, axis_beyond, growth_of, weighted_sum
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
 from osilp_pyomo.offline.rows import TermGroup
 

@@ -1,9 +1,9 @@
 """What a formula can be beyond a far place on an index without end: sums of powers with enclosed coefficients.
 
 Between a place r > 1 and infinity, ``u = side * v`` with v >= r. A formula is kept as ``sum_k c_k v**k`` with an
-interval for each c_k, so that ``u**2 - 3 u`` is still told from ``u**2 + 3 u`` where both are infinite. Sums, products and whole
-powers of such sums are sums of powers again; any other function is one number in an interval, from the range of its
-argument. Where that interval has an infinite end nothing is known.
+interval for each c_k, so that ``u**2 - 3 u`` is still told from ``u**2 + 3 u`` where both are infinite. Sums, products
+and whole powers of such sums are sums of powers again; any other function is one number in an interval, from the range
+of its argument. Where that interval has an infinite end nothing is known.
 """
 
 from __future__ import annotations

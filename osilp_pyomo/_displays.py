@@ -10,7 +10,10 @@ from importlib import import_module
 from typing import Any
 
 # The display of each kind of value: a class whose ``plot`` draws it.
-_DISPLAYS = {"function": ("osilp_pyomo.show.functions", "FunctionDisplay")}
+_DISPLAYS = {
+    "function": ("osilp_pyomo.show.functions", "FunctionDisplay"),
+    "plans": ("osilp_pyomo.show.plans", "PlansDisplay"),
+}
 
 
 def draw(kind: str, *values: Any) -> Any:

@@ -130,6 +130,7 @@ class RunSummary(ABC):
         self.dual = controller.dual
         self.seconds = seconds
         self.horizon = controller.horizon
+        self.until = controller.until
 
     @property
     def projected_remaining(self) -> FloatArray:
@@ -297,7 +298,7 @@ class RunSummary(ABC):
     def __str__(self) -> str:
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
-        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
+        of = f"all {met}" if met == self.horizon or self.until is not None else f"{met} of {self.horizon}"
         lines = [
             f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",

@@ -13,7 +13,10 @@ from typing import Any, ClassVar, TypeVar
 T = TypeVar("T")
 
 # The display of each kind of value: a class whose ``plot`` draws it.
-_DISPLAYS = {"function": ("osilp_pyomo.show.functions", "FunctionDisplay")}
+_DISPLAYS = {
+    "function": ("osilp_pyomo.show.functions", "FunctionDisplay"),
+    "plans": ("osilp_pyomo.show.plans", "PlansDisplay"),
+}
 
 # What is told of each kind of value: a function that gives a text, HTML for the cards of notebooks.
 _TELLERS = {

@@ -428,8 +428,8 @@ class Result(Shown):
         DataFrame
             A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
             objective; and ``violation``, the largest by which a row is violated there, relative to its size. In the
-            cost a variable that stands for a worst case takes the value that the draw needs: one that is the whole
-            objective, or that alone of those with a cost has no bound.
+            cost a variable that stands for a worst case takes the value that the draw needs: the only one of those with
+            a cost that has no bound on the side where it would be best.
 
         Examples
         --------

@@ -726,10 +726,13 @@ class Controller(Shown):
             return self.program.batch(data, profiles)
         if isinstance(data, Batch):
             raise OptionError("Projected arrivals hold no times; give the data themselves, or step with now=.")
-        return self._evaluator.batch(self.timed(self.program.arrivals(data, profiles), data, "steps"))
+        return self._evaluator.batch(self.timed(self.program.arrivals(data, profiles), data, "steps", to_the_end=False))
 
-    def timed(self, arrivals: Arrivals, data: Any, what: str) -> Arrivals:
-        """Arrivals with their times, in continuous time; those of the model itself where there is no frame."""
+    def timed(self, arrivals: Arrivals, data: Any, what: str, to_the_end: bool = True) -> Arrivals:
+        """Arrivals with their times, in continuous time; those of the model itself where there is no frame.
+
+        Those after the end are refused where the run is one ``to_the_end``.
+        """
         if self._clock is None:
             return arrivals
         times = self._clock.times
@@ -747,17 +750,12 @@ class Controller(Shown):
                 + (f"the last one at {times.told(float(before[b]))!s}." if b or self.t else f"since={times.since!s}.")
                 + f" Arrivals come in the order of their times; sort them by {times.column!r}."
             )
+        if to_the_end and len(numbers) and numbers[-1] > self._live.clock["until"][0]:
+            raise DataError(
+                f"{what}: an arrival came at {times.told(float(numbers[-1]))!s}, after until={self.until!s}; give a later "
+                "end, or leave such arrivals out."
+            )
         return arrivals.at(numbers)
-
-    def refuse_late(self, arrivals: Arrivals, what: str) -> None:
-        """Refuse arrivals that come after the end."""
-        if self._clock is not None and arrivals.times is not None and len(arrivals):
-            came, end = float(arrivals.times[-1]), float(self._live.clock["until"][0])
-            if came > end:
-                raise DataError(
-                    f"{what}: an arrival came at {self._clock.times.told(came)!s}, after until={self.until!s}; give a "
-                    "later end, or leave such arrivals out."
-                )
 
     def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
         """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""

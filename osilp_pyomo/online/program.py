@@ -290,7 +290,6 @@ class OnlineProgram(Shown, ProgramData):
                 raise OptionError("replay: projected arrivals hold no times; give the data themselves beside until=.")
         controller = self.controller(policy, guard, **asked)
         arrivals = controller.timed(arrivals, data, "replay")
-        controller.refuse_late(arrivals, "replay")
         outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
             for batch in self.evaluator.batches(arrivals) if projected is None else [projected]:

@@ -47,7 +47,7 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 # For other parts of the package, not for users.
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
-    "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
+    "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }
 

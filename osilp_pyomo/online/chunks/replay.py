@@ -38,7 +38,6 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
         with bar(progress, total=expected, desc="replay", unit=" arrivals") as shown:
             for frame in chunks.frames({**program.intake.columns, **controller.time_columns}):
                 arrivals = controller.timed(program.arrivals(frame), frame, "replay")
-                controller.refuse_late(arrivals, "replay")
                 met += len(arrivals)
                 if counted:
                     _refuse_too_many(met, controller.horizon)

@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import draw
 from osilp_pyomo._files import write_state
 from osilp_pyomo._options import whole_number
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
+from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.online.checked_policy import is_built_in
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.live import Live, too_large
@@ -120,6 +122,8 @@ class Controller:
     ([1.0, 0.0, 1.0, 1.0, 0.0], ())
     >>> controller.remaining_over_index.columns.tolist()
     ['row', 'index', 'limit', 'remaining']
+    >>> controller.plot().axes[0].get_title()
+    "'usage': kept at all 1,002 points"
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     controller.save(f"{folder}/state.npz")
@@ -207,6 +211,24 @@ class Controller:
         it, ordered along the index. For a lower limit it is below zero as long as something is needed.
         """
         return left_along_index(self._evaluator, self._live.left[POINTWISE])
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw what is used of each row along its index, as the guard counts it, its limit and its price of now.
+
+        Needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        names = [family.name for family in self.program.template.families]
+        prices = self.price if isinstance(self.price, FamilyMap) else dict(zip(names, [self.price], strict=True))
+        return draw("left", self._evaluator, self._live.left[POINTWISE], prices, figure=figure)
 
     @property
     def log(self) -> pd.DataFrame:

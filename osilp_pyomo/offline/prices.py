@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import draw
+from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain, on_points
@@ -31,7 +31,7 @@ from osilp_pyomo.offline.rows import TermGroup
 _SHARES = {1: 201, 2: 25, 3: 9, 4: 5}
 
 
-class Price(ABC):
+class Price(Shown, ABC):
     """A measure on the index of one family of rows.
 
     Attributes
@@ -51,6 +51,8 @@ class Price(ABC):
     >>> price.plot().axes[0].get_xlabel()
     'u'
     """
+
+    card = "price"
 
     def __init__(
         self, family: str, domain: Domain, points: FloatArray, masses: FloatArray, templates: Sequence[TermGroup] = ()

@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound",
+    "recourse_bound", "compare_plans",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -28,7 +28,7 @@ MODULES = {
         "RewardDisplay", "RowsDisplay", "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Mixture", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {

@@ -3,6 +3,7 @@
 They are committed, so that pages can be read without building anything; the tests draw them again into another folder.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -76,6 +77,15 @@ def comparison(folder: Path) -> None:
     study.plot("violation").savefig(folder / "comparison.png", **OPTIONS)
 
 
+def plans(folder: Path) -> None:
+    """Plans out of sample: the page's own code."""
+    names: dict[str, object] = {}
+    page = (Path(__file__).parent / "how-to" / "compare-plans.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block.replace("print(", "str("), names)
+    names["figure"].savefig(folder / "plans.png", **OPTIONS)
+
+
 # The flow: boxes are values (text, x, y), zones the rooms that hold them (name, left, right, low, high, colour), arrows
 # steps between boxes, with the files that do them (from, to, label, its place and alignment).
 BOXES = [
@@ -134,7 +144,7 @@ def flow(folder: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (overview, rows_of, comparison, flow):
+    for draw in (overview, rows_of, comparison, plans, flow):
         draw(folder)
     print("\n".join(sorted(path.name for path in folder.glob("*.png"))))
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain, on_points
@@ -30,7 +31,7 @@ from osilp_pyomo.offline.rows import TermGroup
 _SHARES = {1: 201, 2: 25, 3: 9, 4: 5}
 
 
-class Price(ABC):
+class Price(Shown, ABC):
     """A measure on the index of one family of rows.
 
     Attributes
@@ -48,6 +49,8 @@ class Price(ABC):
     >>> isinstance(price, osilp.Price), abs(price.integrate(lambda u: 1.0) - price.total) < 1e-9
     (True, True)
     """
+
+    card = "price"
 
     def __init__(
         self, family: str, domain: Domain, points: FloatArray, masses: FloatArray, templates: Sequence[TermGroup] = ()

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown, some_of
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
@@ -35,7 +36,7 @@ INTEGRALS = ("integral", "error", "size", "place", "points")
 FEASIBLE = 1e-6
 
 
-class FamilyMap(Mapping[str, T], Generic[T]):
+class FamilyMap(Shown, Mapping[str, T], Generic[T]):
     """Something for each family of semi-infinite rows, by name or by component.
 
     Examples
@@ -43,6 +44,8 @@ class FamilyMap(Mapping[str, T], Generic[T]):
     >>> FamilyMap({"c[a]": 1, "c[b]": 2})["c[b]"]
     2
     """
+
+    card = "by family"
 
     def __init__(self, entries: Mapping[str, T]) -> None:
         self._entries = dict(entries)
@@ -60,7 +63,7 @@ class FamilyMap(Mapping[str, T], Generic[T]):
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {value!r}" for name, value in self._entries.items())
+        return "\n".join(some_of(list(self._entries.items()), lambda entry: f"{entry[0]}: {entry[1]!r}"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -105,7 +108,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Shown):
     """What :func:`osilp_pyomo.solve` gives back.
 
     Attributes
@@ -190,6 +193,8 @@ class Result:
     >>> round(m.x.value, 6)
     1.0
     """
+
+    card = "result"
 
     method: str
     status: str
@@ -423,8 +428,8 @@ class Result:
         DataFrame
             A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
             objective; and ``violation``, the largest by which a row is violated there, relative to its size. In the
-            cost a variable that stands for a worst case takes the value that the draw needs: one that is the whole
-            objective, or that alone of those with a cost has no bound.
+            cost a variable that stands for a worst case takes the value that the draw needs: the only one of those with
+            a cost that has no bound on the side where it would be best.
 
         Examples
         --------

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import MOST_SHOWN, Shown, some_of
 from osilp_pyomo._files import write_state
 from osilp_pyomo._options import whole_number
 from osilp_pyomo._reporting import warn_user
@@ -43,7 +44,7 @@ _AWAITED = 100_000
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Shown):
     """What was decided for one arrival.
 
     Attributes
@@ -71,14 +72,28 @@ class Decision:
     Decision(x=1.0, wanted=1.0, reason='priced', reward=0.9, t=1)
     """
 
+    card = "decision"
+
     x: Any
     wanted: Any
     reason: str
     reward: float
     t: int
 
+    def __repr__(self) -> str:
+        x, wanted = _short(self.x), _short(self.wanted)
+        return f"Decision(x={x}, wanted={wanted}, reason={self.reason!r}, reward={self.reward!r}, t={self.t!r})"
 
-class Controller:
+
+def _short(decided: Any) -> str:
+    """A decision as text, of one with very many parts the first ones."""
+    if not isinstance(decided, dict) or len(decided) <= MOST_SHOWN + 1:
+        return repr(decided)
+    parts = some_of(list(decided.items()), lambda item: f"{item[0]!r}: {item[1]!r}")
+    return f"{{{', '.join(parts)}}}"
+
+
+class Controller(Shown):
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
     Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both.
@@ -127,6 +142,8 @@ class Controller:
     >>> again.t
     5
     """
+
+    card = "controller"
 
     def __init__(
         self,

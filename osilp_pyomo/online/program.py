@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown, some_of
 from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
@@ -45,7 +46,7 @@ OFFLINE = ("exchange", "discretized", "projected")
 _ITERATIONS = 500
 
 
-class OnlineProgram(ProgramData):
+class OnlineProgram(Shown, ProgramData):
     """A model compiled for arrivals that come one by one; made by :func:`compile_online`.
 
     It holds plain arrays and compiled formulas, no Pyomo model, and can be pickled.
@@ -86,6 +87,8 @@ class OnlineProgram(ProgramData):
     40 arrivals are expected; each brings value (a number), place (a number)
     """
 
+    card = "program"
+
     # -- what it is --------------------------------------------------------------------------------------
 
     def describe(self) -> str:
@@ -98,7 +101,7 @@ class OnlineProgram(ProgramData):
         return default_policy(self.evaluator, self.solver, self.horizon, needing, projected, forecast is not None)
 
     def __repr__(self) -> str:
-        rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
+        rows = ", ".join(some_of(list(dict.fromkeys(group.name for group in self.evaluator.groups)), most=4))
         return (
             f"OnlineProgram: {self.horizon} arrivals, {len(self.template.decisions)} decision"
             f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources[PROJECTED].size} resources of "

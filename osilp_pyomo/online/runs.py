@@ -14,11 +14,14 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import MOST_SHOWN, Shown
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.audit import audit_points
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.loop import LoopOutcome
+from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.identity import DataMoments, Identity, ModelIdentity, identity_of
@@ -43,7 +46,7 @@ BENCHMARKS = {
 
 
 @dataclass(frozen=True)
-class Regret:
+class Regret(Shown):
     """How much less a run earned than a benchmark, which is named.
 
     ``relative`` is a share of the benchmark's size. A negative regret means that the run broke rows that the benchmark
@@ -59,6 +62,8 @@ class Regret:
     >>> regret.benchmark
     'R*_T (exact over the continuum)'
     """
+
+    card = "regret"
 
     value: float
     relative: float
@@ -89,7 +94,7 @@ class RowUse:
         return self.overrun / len(self.excess)
 
 
-class RunSummary(ABC):
+class RunSummary(Shown, ABC):
     """What is known of a run however long it was; what :class:`Run` and :class:`LongRun` share.
 
     Attributes
@@ -105,6 +110,8 @@ class RunSummary(ABC):
     policy, guard, seconds
         What was run, and how long it took.
     """
+
+    card = "run"
 
     def __init__(
         self,
@@ -294,7 +301,8 @@ class RunSummary(ABC):
                 return False
         return True
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """What there is to say of it, a line for each thing."""
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
         of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
@@ -303,7 +311,10 @@ class RunSummary(ABC):
             f"  objective  {self.objective:.10g} ({self.sense})",
             f"  decisions  {told}",
         ]
-        for use in self.uses:
+        uses, rows = list(self.uses), self.row_violation
+        if len(uses) > MOST_SHOWN:
+            uses = sorted(uses, key=lambda use: -use.relative)[:MOST_SHOWN]
+        for use in uses:
             if not use.violation:
                 lines.append(f"  violation  none of '{use.name}' {self._kept_where(use)}")
                 continue
@@ -311,15 +322,33 @@ class RunSummary(ABC):
                 f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({100 * use.relative:.3g} % of its "
                 f"limit, {100 * use.share:.3g} % of the points), worst at {use.worst_index}"
             )
-        for name, over in self.row_violation.items():
+        if len(self.uses) > MOST_SHOWN:
+            lines.append(f"  violation  no larger one of {len(self.uses) - MOST_SHOWN:,} other rows")
+        if len(rows) > MOST_SHOWN:
+            rows = rows.sort_values(ascending=False, kind="stable").head(MOST_SHOWN)
+        for name, over in rows.items():
             lines.append(f"  violation  {over:.3g} of the row '{name}'")
+        if len(self.row_violation) > MOST_SHOWN:
+            lines.append(f"  violation  no larger one of {len(self.row_violation) - MOST_SHOWN:,} other ordinary rows")
         if self.uses:
             lines.append(
                 f"             {self.test_violation:.3g} on average against the test functions (the paper's v)"
             )
-        return "\n".join(lines)
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     __repr__ = __str__
+
+    def use_along_index(self) -> pd.DataFrame:
+        """Use and limit along the index of each semi-infinite row: ``row``, ``index``, ``limit`` and ``remaining``."""
+        return left_along_index(self._evaluator, self._point_remaining)
+
+    @property
+    def domains(self) -> dict[str, Domain]:
+        """The index of each semi-infinite row."""
+        return {family.name: family.domain for family in self._evaluator.template.families}
 
 
 class Run(RunSummary):
@@ -426,11 +455,9 @@ class LongRun(RunSummary):
     def _identity(self) -> Identity:
         return identity_of(self._evaluator, self._data)
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
         kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
-        return f"{super().__str__()}\n  each one   {kept}"
-
-    __repr__ = __str__
+        return [*super().lines(), f"  each one   {kept}"]
 
 
 def violations_between(

@@ -19,7 +19,7 @@ PUBLIC = {
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound",
+    "recourse_bound", "compare_plans",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -27,7 +27,7 @@ MODULES = {
         "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Mixture", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {

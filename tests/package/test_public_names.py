@@ -38,7 +38,7 @@ MODULES = {
         "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
-    "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
+    "plugins": {"Discretize", "LegacyOsilpSolver", "OsilpResults", "OsilpSolver", "Project"},
     "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},
     "sets": {"Held", "check", "from_data"},
     "testing": {"PolicyContractError", "check_policy"},

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import MOST_SHOWN, Shown, some_of
+from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, some_of
 from osilp_pyomo._files import write_state
 from osilp_pyomo._options import whole_number
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
+from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.online.checked_policy import is_built_in
 from osilp_pyomo.online.clock.clock import Clock
 from osilp_pyomo.online.clock.times import NOW as _NOW
@@ -138,6 +139,8 @@ class Controller(Shown):
     ([1.0, 0.0, 1.0, 1.0, 0.0], ())
     >>> controller.remaining_over_index.columns.tolist()
     ['row', 'index', 'limit', 'remaining']
+    >>> controller.plot().axes[0].get_title()
+    "'usage': kept at all 1,002 points"
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     controller.save(f"{folder}/state.npz")
@@ -248,6 +251,24 @@ class Controller(Shown):
         it, ordered along the index. For a lower limit it is below zero as long as something is needed.
         """
         return left_along_index(self._evaluator, self._live.left[POINTWISE])
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw what is used of each row along its index, as the guard counts it, its limit and its price of now.
+
+        Needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        names = [family.name for family in self.program.template.families]
+        prices = self.price if isinstance(self.price, FamilyMap) else dict(zip(names, [self.price], strict=True))
+        return draw("left", self._evaluator, self._live.left[POINTWISE], prices, figure=figure)
 
     @property
     def log(self) -> pd.DataFrame:
@@ -752,8 +773,8 @@ class Controller(Shown):
             )
         if to_the_end and len(numbers) and numbers[-1] > self._live.clock["until"][0]:
             raise DataError(
-                f"{what}: an arrival came at {times.told(float(numbers[-1]))!s}, after until={self.until!s}; give a later "
-                "end, or leave such arrivals out."
+                f"{what}: an arrival came at {times.told(float(numbers[-1]))!s}, after until={self.until!s}; give a "
+                "later end, or leave such arrivals out."
             )
         return arrivals.at(numbers)
 

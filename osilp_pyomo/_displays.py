@@ -17,3 +17,13 @@ def draw(kind: str, *values: Any) -> Any:
     """Draw something by the display of its kind; needs matplotlib."""
     module, name = _DISPLAYS[kind]
     return getattr(import_module(module), name)(*values).plot()
+
+
+# The page of each kind of value: a function that gives its text.
+_PAGES = {"run": ("osilp_pyomo.show.run_page", "run_page")}
+
+
+def page_of(kind: str, *values: Any) -> str:
+    """The page of something, as text."""
+    module, name = _PAGES[kind]
+    return str(getattr(import_module(module), name)(*values))

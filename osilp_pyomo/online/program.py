@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -265,14 +266,15 @@ class OnlineProgram(ProgramData):
         if projected is not None:
             self._refuse_projected(policy, guard, null)
             guard = "none" if guard is None else guard
-        controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
+        anew = partial(self.controller, policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
+        controller = anew()
         outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
             for batch in self.evaluator.batches(arrivals) if projected is None else [projected]:
                 outcomes.append(controller.meet(batch))
                 shown.update(len(batch))
         outcome, seconds = LoopOutcome.concat(outcomes), time.perf_counter() - started
-        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None)
+        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None, anew)
 
     def _all_of(self, chunks: Chunks, what: str) -> pd.DataFrame:
         """All arrivals of chunks as one frame, each looked at by itself."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from osilp_pyomo._files import LOCK, is_beside, locked, refuse_unwritable, write_text_at_once
+from osilp_pyomo._files import LOCK, is_beside, locked, page_path, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
@@ -40,7 +40,7 @@ from osilp_pyomo.studies.trial import FRAMES, Job, Plan, Records
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
 # Parts of a header that may change when a study goes on.
-_MAY_CHANGE = ("trials", "versions", "format", "description")
+_MAY_CHANGE = ("trials", "versions", "format", "description", "name", "goal")
 
 
 # Fewer trials than these give intervals that say little.
@@ -98,7 +98,8 @@ class Study:
         average, and that of the resource that was ``most_used``.
     curves : DataFrame
         Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
-        "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
+        "price", per unit of the index, at several moments ``t``, atoms spread by 2 % of the index; "use so far" where
+        the index has one axis.
     iterations : DataFrame
         How exchange went in the first trial.
     settings : dict
@@ -250,25 +251,40 @@ class Study:
         """
         return study_figure(self, what)
 
-    def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
-        """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
+    def to_html(
+        self,
+        path: Any,
+        pictures: bool = True,
+        progress: bool = True,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write the study as one page that needs nothing else: the answer, a picture, a table; all else folded below.
+
+        Below are the first trial over time with a slider, definitions, what was run, all numbers, pictures, the model
+        as mathematics, versions and seed.
 
         Parameters
         ----------
         path : path
             The page; its folder is made where there is none.
         pictures : bool
-            Whether to draw them, which needs matplotlib.
+            Whether to draw those that are folded, which needs matplotlib.
         progress : bool
             Show a progress bar on a terminal when it takes more than two seconds.
+        title, author : str, optional
+            What stands at its top; the model's own name where there is no title.
+        units : dict, optional
+            Units by the names of the objective, constraints, axes, data and decisions, such as ``{"reward": "EUR"}``.
 
         Returns
         -------
         Path
         """
-        target = Path(path)
-        refuse_unwritable(target, "to_html")
-        write_text_at_once(target, study_page(self, pictures, progress))
+        target = page_path(path)
+        write_text_at_once(target, study_page(self, pictures, progress, title, author, units))
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:

@@ -81,10 +81,10 @@ class Answer:
     lead: tuple[float, float]
 
     @classmethod
-    def of(cls, study: Any, units: Units) -> Answer:
+    def of(cls, study: Any, units: Units, what: str = "to_html") -> Answer:
         """The answer of a study: of the most arrivals that it ran, on its first grid."""
         if not len(study.runs):
-            raise DataError("to_html: no trial of this study is finished yet.")
+            raise DataError(f"{what}: no trial of this study is finished yet.")
         runs = _shown(study.runs)
         maximize = study.settings["model"]["sense"] == "maximize"
         benchmark = _benchmark(study)

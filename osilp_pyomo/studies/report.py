@@ -38,14 +38,23 @@ _GUARDS = {
 }
 
 
+def answer_of(study: Any, units: Mapping[str, Any] | None, what: str) -> Answer:
+    """What a study says to somebody who has to choose."""
+    return Answer.of(study, _units(study, units, what), what)
+
+
+def _units(study: Any, units: Mapping[str, Any] | None, what: str) -> Units:
+    settings = study.settings
+    return Units(units, names_of(settings), settings.get("goal", ""), settings["model"], what)
+
+
 def study_page(
     study: Any, pictures: bool, progress: bool, title: str | None = None, author: str | None = None,
     units: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """The page of a study: the answer, one picture and one table; all else is folded below."""
     settings = study.settings
-    model = settings["model"]
-    named = Units(units, names_of(settings), settings.get("goal", ""), model, "to_html")
+    named = _units(study, units, "to_html")
     answer = Answer.of(study, named) if len(study.runs) else None
     moving = None if answer is None else moving_study(study, named, answer)
     name = settings.get("name", "")

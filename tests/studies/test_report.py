@@ -49,7 +49,7 @@ def test_the_page_is_whole_and_needs_nothing_else(study, tmp_path):
     checker = Checker()
     checker.feed(text)
     assert checker.open == []
-    assert len(checker.images) == 6
+    assert len(checker.images) == 8
     assert all(image["src"].startswith("data:image/svg+xml;base64,") and image["alt"] for image in checker.images)
     assert not re.search(r"""(src|href)=['"](?!data:)""", text)
     # The policy of contents lets the page's own style and its one script run, and nothing else be asked for.

@@ -25,6 +25,7 @@ _TELLERS = {
     "function": ("osilp_pyomo.show.offline_cards", "function_card"),
     "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
     "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
+    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
     "program": ("osilp_pyomo.show.online_cards", "program_card"),
     "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
     "decision": ("osilp_pyomo.show.online_cards", "decision_card"),

@@ -9,6 +9,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import Any, ClassVar
@@ -69,7 +70,41 @@ class Display(ABC):
 
 def new_figure(height: float) -> Any:
     """An empty figure of the usual width, which pyplot shows."""
-    return _pyplot().figure(figsize=(WIDTH, height), layout="constrained")
+    return _pyplot().figure(figsize=(WIDTH, height), layout="constrained", FigureClass=_picture_class())
+
+
+def __getattr__(name: str) -> Any:
+    """The class of figures, by which a pickled one is found."""
+    if name == "Picture":
+        return _picture_class()
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+@cache
+def _picture_class() -> type[Any]:
+    """Figures that a notebook shows once: pyplot shows all that are open at the end of a cell, and a cell its value."""
+    from matplotlib import get_backend
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that is closed for pyplot when a notebook has shown it as a value."""
+
+        __module__, __qualname__ = __name__, "Picture"
+
+        def _ipython_display_(self) -> None:
+            if not get_backend().endswith("inline"):
+                # As any other object; IPython asks for its other forms.
+                raise NotImplementedError
+            from IPython import get_ipython
+            from IPython.display import display
+
+            formatters = get_ipython().display_formatter.formatters
+            forms = {kind: write(self) for kind, write in formatters.items() if kind.startswith("image/")}
+            shown = {kind: form for kind, form in forms.items() if form is not None}
+            display({"text/plain": repr(self), **shown}, raw=True)
+            _pyplot().close(self)
+
+    return Picture
 
 
 def svg_of(display: Display) -> str:

@@ -32,8 +32,6 @@ _TELLERS = {
     "run": ("osilp_pyomo.show.online_cards", "run_card"),
     "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
     "study": ("osilp_pyomo.studies.cards", "study_card"),
-    "constraint": ("osilp_pyomo.model.mathematics.cards", "constraint_card"),
-    "constraint as LaTeX": ("osilp_pyomo.model.mathematics.printer", "constraint_latex"),
     "worst rows": ("osilp_pyomo.rows", "worst_rows"),
 }
 

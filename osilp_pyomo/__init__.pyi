@@ -59,6 +59,7 @@ from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
+from .show.sweeps import plot_sweep as plot_sweep
 from .studies.compare import Study as Study
 from .studies.compare import StudyInterrupted as StudyInterrupted
 from .studies.compare import compare as compare

@@ -120,9 +120,7 @@ def test_other_things_are_refused_by_name():
 
 def test_parts_by_themselves():
     m = line_above_square()
-    assert osilp.to_latex(m.area) == "\\begin{aligned}\n\\min\\quad & a + \\frac{1}{2}\\, b\n\\end{aligned}" or (
-        osilp.to_latex(m.area) == "\\begin{aligned}\n\\min\\quad & a + 0.5\\, b\n\\end{aligned}"
-    )
+    assert osilp.to_latex(m.area) == "\\begin{aligned}\n\\min\\quad & a + 0.5\\, b\n\\end{aligned}"
     assert osilp.to_latex(2 * m.a - m.b) == r"2\, a - b"
     assert m.above._repr_latex_() == f"$\\displaystyle {osilp.to_latex(m.above)}$"
     skipped = pyo.ConcreteModel()
@@ -151,7 +149,7 @@ def expressions(draw, depth=3):
         return draw(st.sampled_from([m.x, m.y, m.p])) if draw(st.booleans()) else draw(NUMBERS)
     one, other = draw(expressions(depth=depth - 1)), draw(expressions(depth=depth - 1))
     return draw(st.sampled_from([
-        lambda: one + other, lambda: one - other, lambda: one * other, lambda: one / (m.p + 2), lambda: pyo.exp(one),
+        lambda: one + other, lambda: one - other, lambda: one * other, lambda: one / (m.p + 2), lambda: pyo.exp(-abs(one)),
         lambda: -one, lambda: abs(one + m.x), lambda: one**2,
     ]))()  # fmt: skip
 
@@ -171,10 +169,7 @@ def _value(tree):
 @given(expressions())
 def test_trees_say_what_the_expression_says(expression):
     """Signs, brackets and factors that are left out change no value."""
-    try:
-        value = pyo.value(expression)
-    except OverflowError:
-        return
+    value = pyo.value(expression)
     tree = tree_of(expression)
     assert _value(tree) == pytest.approx(value, rel=1e-9, abs=1e-9)
     text = latex(tree)

@@ -134,8 +134,8 @@ class Study(Shown):
     >>> study.doubts()
     []
     >>> print(study.headline())
-    Take Resolve: it earns 53.8 % of the best possible, 5.203 on average, and never exceeds capacity; 3 trials cannot tell
-    it from Greedy.
+    Take Resolve: it earns 53.8 % of the best possible, 5.203 on average, and never exceeds capacity; 3 trials cannot
+    tell it from Greedy.
     >>> figure = study.plot("regret")
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -299,7 +299,7 @@ class Study(Shown):
         pictures : bool
             Whether to draw those that are folded, which needs matplotlib.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
         title, author : str, optional
             What stands at its top; the model's own name where there is no title.
         units : dict, optional
@@ -445,7 +445,7 @@ def compare(
         A number of processes, any executor of concurrent.futures, or a client of dask; one trial after the other if
         not given.
     progress : bool
-        Show a progress bar on a terminal when it takes more than two seconds.
+        Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
     profiles : dict, optional
         Curves of Profiles beside ``data``, one array (arrivals, points) each.
     null : number or mapping, optional

@@ -139,6 +139,7 @@ class RunSummary(Shown, ABC):
         self.dual, self._view = controller.dual, view_of(controller.policy)
         self.seconds = seconds
         self.horizon = controller.horizon
+        self.until = controller.until
 
     @property
     def projected_remaining(self) -> FloatArray:
@@ -318,7 +319,7 @@ class RunSummary(Shown, ABC):
         """What there is to say of it, a line for each thing."""
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
-        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
+        of = f"all {met}" if met == self.horizon or self.until is not None else f"{met} of {self.horizon}"
         lines = [
             f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",

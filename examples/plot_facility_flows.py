@@ -74,6 +74,6 @@ for (name, values), marker, colour in zip(costs.items(), "os", ("#D55E00", "#007
     axis.plot(counts, values, marker=marker, color=colour, label=name)
     print(name, np.round(values, 1))
 axis.fill_between(counts, *costs.values(), color="#0072B2", alpha=0.12)
-axis.set(xlabel="customers that may want a twentieth more, at most", ylabel="worst cost", title="What reacting is worth")
+axis.set(xlabel="customers that may want 5 % more, at most", ylabel="worst cost", title="What reacting is worth")
 axis.legend(frameon=False)
 plt.show()

@@ -164,7 +164,7 @@ def by_exchange(
 ) -> Solved:
     """Exact over the continuum; goes on where the audit or the proof finds a violation that the search had missed.
 
-    ``begun`` are points of each family whose rows it begins with.
+    ``begun`` are points of each family, in the user's coordinates, whose rows it begins with.
     """
     for family in problem.families:
         if isinstance(family.domain.body, ChoiceBody):
@@ -182,7 +182,9 @@ def by_exchange(
     searches = searches_for(families)
     exchange = Exchange(bounded, searches, options)
     for number, points in enumerate(begun):
-        exchange.add_points(number, points)
+        # Whatever told them: a row that is none of the problem's would make the bound too high.
+        own = families[number].own_points(points)
+        exchange.add_points(number, own[families[number].domain.contains(own)])
     outcome = exchange.run()
     if outcome.status == "unbounded" and not _proves_unbounded(exchange):
         outcome = replace(outcome, status="undecided", objective=np.nan, bound=np.nan)

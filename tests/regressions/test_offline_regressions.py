@@ -15,6 +15,9 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo import Profile, SemiInfiniteConstraint, errors
+from osilp_pyomo.model.trace import trace_model
+from osilp_pyomo.offline.exchange import ExchangeOptions
+from osilp_pyomo.offline.methods import by_exchange
 
 
 def test_limits_of_very_different_size_do_not_blind_the_search():
@@ -399,3 +402,17 @@ def test_a_time_limit_may_be_any_number():
     m = one_variable()
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x * u <= 5)
     assert osilp.solve(m, time_limit=np.float32(30)).objective == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("begun", [[-19.0, 30.0], [-20.0, 1e70], [-45.0, -20.0 - 1e-9]])
+def test_exchange_begins_with_rows_of_the_index_only(begun):
+    """Points that a counterpart points to are in the user's coordinates, and on an index without end a box is scanned."""
+    m = pyo.ConcreteModel()
+    m.y = pyo.Var()
+    m.cost = pyo.Objective(expr=m.y)
+    index = pyo.RangeSet(-20, None, 0)
+    m.row = SemiInfiniteConstraint(index, rule=lambda m, u: m.y >= 5 - u)
+    found = by_exchange(trace_model(m).problem, ExchangeOptions(), begun=[np.array(begun)[:, None]])
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(25.0)
+    assert found.bound == pytest.approx(25.0)

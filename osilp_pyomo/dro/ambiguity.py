@@ -16,8 +16,9 @@ import pandas as pd
 import pyomo.environ as pyo
 from numpy.typing import ArrayLike
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.losses import SumOfMaxima, multiplied, shapes_of_terms
-from osilp_pyomo.dro.supports import Region, Support, event_region
+from osilp_pyomo.dro.supports import Region, Support, event_region, lies_within
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import EllipsoidBody
@@ -29,6 +30,9 @@ from osilp_pyomo.offline.results import Result
 
 # Takes the model, the random vector, and the scenario where there are scenarios; gives pieces.
 Loss = Callable[..., Sequence[Any]]
+
+# Eigenvalues of a correlation matrix below this share of the largest are rounding.
+_SINGULAR = 1e-14
 
 
 class Ambiguity(ABC):
@@ -125,28 +129,13 @@ class Moments(Ambiguity):
     @classmethod
     def mean_covariance(cls, support: Any, mean: ArrayLike, covariance: ArrayLike) -> Moments:
         """A random vector with a mean and a covariance matrix."""
-        centre, matrix = np.array(mean, dtype=float), np.array(covariance, dtype=float)
-        if matrix.shape != (len(centre), len(centre)) or not np.allclose(matrix, matrix.T):
-            raise OptionError(
-                f"Moments: the covariance must be a symmetric matrix for {len(centre)} entries (got shape "
-                f"{matrix.shape})."
-            )
-        eigenvalues = np.linalg.eigvalsh(matrix)
-        if eigenvalues[0] < -1e-12 * eigenvalues[-1]:
-            raise OptionError("Moments: the covariance has a negative eigenvalue, which no distribution has.")
-        unit = np.sqrt(np.where(np.diagonal(matrix) > 0, np.diagonal(matrix), 1.0)).tolist()
-        middle = centre.tolist()
-
-        def entry(xi: Any, i: int) -> Any:
-            return (xi[i] - middle[i]) / unit[i]
-
-        conditions: list[Sequence[Any]] = [(lambda xi, i=i: entry(xi, i), 0.0) for i in range(len(centre))]
-        conditions += [
-            (lambda xi, i=i, j=j: entry(xi, i) * entry(xi, j), matrix[i, j] / (unit[i] * unit[j]))
-            for i in range(len(centre))
-            for j in range(i + 1)
-        ]
-        return cls(support, conditions)
+        centre, matrix = _checked_moments(mean, covariance)
+        plane = _plane_of(support, matrix)
+        if plane is None:
+            return cls(support, _matrix_conditions(centre, matrix))
+        size = plane.shape[1]
+        within = cls([(None, None)] * size, _matrix_conditions(np.zeros(size), np.eye(size)))
+        return _OnPlane(within, centre, plane)
 
     @classmethod
     def delage_ye(
@@ -163,7 +152,15 @@ class Moments(Ambiguity):
         Its mean lies within ``mean_within`` of the one given, in the square of its distance measured by the covariance;
         around the given mean its second moments are at most ``covariance_within`` times the covariance, as matrices.
         """
-        return _BoundedMatrices(support, mean, covariance, mean_within, covariance_within)
+        centre, matrix = _checked_moments(mean, covariance)
+        plane = _plane_of(support, matrix)
+        if plane is None:
+            return _BoundedMatrices(support, centre, matrix, mean_within, covariance_within)
+        size = plane.shape[1]
+        ends = [(None, None)] * size
+        return _OnPlane(
+            _BoundedMatrices(ends, np.zeros(size), np.eye(size), mean_within, covariance_within), centre, plane
+        )
 
     def __repr__(self) -> str:
         count = len(self.conditions)
@@ -243,15 +240,14 @@ class Moments(Ambiguity):
 class _BoundedMatrices(Moments):
     """Means in an ellipsoid, and second moments below a matrix: the multipliers of those are a matrix >= 0."""
 
-    def __init__(self, support: Any, mean: ArrayLike, covariance: ArrayLike, near: float, times: float) -> None:
+    def __init__(self, support: Any, mean: FloatArray, matrix: FloatArray, near: float, times: float) -> None:
         refuse_negative("square of the distance of the mean", near)
         if not times > 0:
             raise OptionError(f"Moments: covariance_within must be a number > 0 (got {times!r}).")
-        known = Moments.mean_covariance(support, mean, np.array(covariance, dtype=float) * float(times))
-        self.support, self.conditions = known.support, known.conditions
-        self._near, matrix = float(near), np.array(covariance, dtype=float)
+        super().__init__(support, _matrix_conditions(mean, matrix * float(times)))
+        self._near = float(near)
         # In the units of the conditions, which are those of times the covariance.
-        unit = np.sqrt(np.where(np.diagonal(matrix) > 0, np.diagonal(matrix) * float(times), 1.0))
+        unit = _units(matrix * float(times))
         values, vectors = np.linalg.eigh(matrix)
         self._axes = np.sqrt(self._near) * (vectors * np.sqrt(np.maximum(values, 0.0))) / unit[:, None]
 
@@ -274,6 +270,99 @@ class _BoundedMatrices(Moments):
                 ball, rule=lambda b, way: sum(way[i] * way[j] * bend for i, j, bend in matrix) >= 0
             )
         return value
+
+
+class _OnPlane(Moments):
+    """Moments of a vector that lies in a plane, as a singular covariance has it: those of its coordinates there.
+
+    In all of space the multipliers of a matrix that is not regular would have to grow without end.
+    """
+
+    def __init__(self, within: Moments, centre: FloatArray, axes: FloatArray) -> None:
+        self.support, self.conditions = within.support, within.conditions
+        self._within, self._centre, self._axes = within, centre, axes
+
+    def _place(self, coordinates: Any) -> Any:
+        """The vector at coordinates of the plane."""
+        return Vector(
+            at + sum(part * each for part, each in zip(row, coordinates, strict=True) if part)
+            for at, row in zip(self._centre.tolist(), self._axes.tolist(), strict=True)
+        )
+
+    def example(self) -> Any:
+        return self._place(self._within.example())
+
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        found = self._within.atoms(result, block)
+        names = self.support.names("xi")
+        points = self._centre + found[names].to_numpy(dtype=float) @ self._axes.T
+        placed = pd.DataFrame(points, columns=[f"xi_{k + 1}" for k in range(points.shape[1])], index=found.index)
+        return pd.concat([placed, found.drop(columns=names)], axis=1)
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        return self._within.write(block, lambda m, at: loss(m, self._place(at)), pieces)
+
+    def write_event(self, block: Any, event: Any) -> Any:
+        happens = event if callable(event) else self._happens(event)
+        return self._within.write_event(block, lambda at: happens(self._place(at)))
+
+    def _happens(self, event: Any) -> Callable[[Any], Any]:
+        """The condition that the vector lies in an event."""
+        region = event_region(event, Support([(None, None)] * len(self._centre), "Moments"))
+        ends = [] if region is None else list(zip(*(side.tolist() for side in region.support.ends()), strict=True))
+        return lambda xi: lies_within(xi, ends)
+
+
+def _checked_moments(mean: ArrayLike, covariance: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """A mean and a covariance; refused where no distribution has them."""
+    centre, matrix = np.array(mean, dtype=float), np.array(covariance, dtype=float)
+    if matrix.shape != (len(centre), len(centre)) or not np.allclose(matrix, matrix.T):
+        raise OptionError(
+            f"Moments: the covariance must be a symmetric matrix for {len(centre)} entries (got shape {matrix.shape})."
+        )
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    if eigenvalues[0] < -1e-12 * eigenvalues[-1]:
+        raise OptionError("Moments: the covariance has a negative eigenvalue, which no distribution has.")
+    return centre, matrix
+
+
+def _matrix_conditions(centre: FloatArray, matrix: FloatArray) -> list[Sequence[Any]]:
+    """Expectations of the entries and of their products, each in deviations."""
+    unit, middle = _units(matrix).tolist(), centre.tolist()
+
+    def entry(xi: Any, i: int) -> Any:
+        return (xi[i] - middle[i]) / unit[i]
+
+    conditions: list[Sequence[Any]] = [(lambda xi, i=i: entry(xi, i), 0.0) for i in range(len(centre))]
+    conditions += [
+        (lambda xi, i=i, j=j: entry(xi, i) * entry(xi, j), matrix[i, j] / (unit[i] * unit[j]))
+        for i in range(len(centre))
+        for j in range(i + 1)
+    ]
+    return conditions
+
+
+def _units(matrix: FloatArray) -> FloatArray:
+    """Standard deviations of a covariance; 1 where there is none."""
+    variances = np.diagonal(matrix)
+    units: FloatArray = np.sqrt(np.where(variances > 0, variances, 1.0))
+    return units
+
+
+def _plane_of(support: Any, matrix: FloatArray) -> FloatArray | None:
+    """The axes of the plane in which vectors with a singular covariance lie; None where it is all of space.
+
+    Of a support with ends it would be a part only.
+    """
+    if not isinstance(support, list) or not np.all(np.isinf(Support(support, "Moments").ends())):
+        return None
+    units = _units(matrix)
+    values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
+    spread = values > _SINGULAR * values[-1]
+    if spread.all() or not spread.any():
+        return None
+    axes: FloatArray = units[:, None] * vectors[:, spread] * np.sqrt(values[spread])
+    return axes
 
 
 def signed_multipliers(condition: _Condition) -> list[tuple[Any, int]]:

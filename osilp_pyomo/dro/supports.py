@@ -200,7 +200,7 @@ def event_region(event: Any, support: Support) -> Region | None:
         return None
     if any(low == high for low, high in ends):
         # Of an interval one point of the support is left.
-        return Region(support, "xi_event", lambda xi: _within(support.entries(xi), ends))
+        return Region(support, "xi_event", lambda xi: lies_within(support.entries(xi), ends))
     return Region(Support(ends if own.vector else ends[0], "event", support.near), "xi_event")
 
 
@@ -213,7 +213,7 @@ def _common(one: Any, other: Any) -> tuple[float, float]:
     )
 
 
-def _within(entries: Sequence[Any], ends: Sequence[tuple[float, float]]) -> Any:
+def lies_within(entries: Sequence[Any], ends: Sequence[tuple[float, float]]) -> Any:
     """Whether each entry, a number or an array, lies between its ends."""
     inside = [(low <= entry) & (entry <= high) for entry, (low, high) in zip(entries, ends, strict=True)]
     return np.logical_and.reduce(inside)

@@ -175,3 +175,55 @@ def test_known_probabilities_are_an_expectation():
     near = dro.Reweighting(scenarios, weights, lower=weights - 1e-12, upper=weights + 1e-12)
     n.o = pyo.Objective(expr=dro.worst_case_expectation(n, loss, near))
     assert osilp.solve(n).objective == pytest.approx(result.objective)
+
+
+def singular(rng, size, rank):
+    """A covariance of a rank below its size, in units far from each other."""
+    axes = rng.normal(size=(size, rank)) * (10.0 ** rng.uniform(-3, 3, size))[:, None]
+    return axes @ axes.T
+
+
+@pytest.mark.parametrize("known", [dro.Moments.mean_covariance, dro.Moments.delage_ye])
+@pytest.mark.parametrize(("size", "rank"), [(2, 1), (3, 1), (4, 2)])
+def test_singular_covariances_are_those_of_a_plane(known, size, rank):
+    """The worst CVaR of one piece has a closed form; the worst distribution lies in the plane."""
+    rng = np.random.default_rng([size, rank])
+    mean, covariance = rng.normal(size=size), singular(rng, size, rank)
+    slope = rng.normal(size=size) / np.sqrt(np.diagonal(covariance))
+    m = pyo.ConcreteModel()
+    worst = dro.worst_case_cvar(
+        m, lambda m, xi: sum(slope[k] * xi[k] for k in range(size)), known([LINE] * size, mean, covariance), 0.8
+    )
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    deviation = float(np.sqrt(slope @ covariance @ slope))
+    # Where the second moments are bounds only, the worst has the mean and all of them.
+    assert result.objective == pytest.approx(slope @ mean + 2 * deviation, rel=1e-6)
+    assert result.certified
+    centre, moments = spread(dro.worst_case_distribution(result, worst), mean)
+    assert slope @ centre == pytest.approx(slope @ mean, abs=1e-5 * deviation)
+    assert slope @ moments @ slope == pytest.approx(deviation**2, rel=1e-4)
+    _, out = np.linalg.eigh(covariance / np.sqrt(np.outer(np.diagonal(covariance), np.diagonal(covariance))))
+    normal = out[:, 0] / np.sqrt(np.diagonal(covariance))
+    assert normal @ moments @ normal == pytest.approx(0.0, abs=1e-12)
+
+
+def test_pieces_with_a_singular_covariance_are_those_of_its_plane():
+    """The second entry is the first, turned round: the same as one number with a mean and a variance."""
+    one, two = pyo.ConcreteModel(), pyo.ConcreteModel()
+    pieces = lambda first, second: [first - 1, 2 * second - 3, 0.5 * first + second]  # noqa: E731
+    plane = dro.Moments.delage_ye([LINE] * 2, [1.0, 2.0], [[4.0, -2.0], [-2.0, 1.0]], mean_within=0.3)
+    line = dro.Moments.delage_ye([LINE], [0.0], [[1.0]], mean_within=0.3)
+    level = 0.7
+    two.o = pyo.Objective(expr=dro.worst_case_cvar(two, lambda m, xi: pieces(xi[0], xi[1]), plane, level))
+    one.o = pyo.Objective(expr=dro.worst_case_cvar(one, lambda m, z: pieces(1 + 2 * z[0], 2 - z[0]), line, level))
+    assert osilp.solve(two).objective == pytest.approx(osilp.solve(one).objective, rel=1e-8)
+
+
+def test_an_event_of_a_vector_with_a_singular_covariance():
+    """Cantelli for the first entry, whatever the second, which is the same."""
+    for event in ([(1.0, None), LINE], lambda xi: xi[0] >= 1):
+        m = pyo.ConcreteModel()
+        known = dro.Moments.mean_covariance([LINE] * 2, [0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
+        m.o = pyo.Objective(expr=dro.worst_case_probability(m, event, known))
+        assert osilp.solve(m).objective == pytest.approx(0.5, abs=1e-6)

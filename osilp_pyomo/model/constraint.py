@@ -254,8 +254,8 @@ class SemiInfiniteConstraint(Constraint):
         singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):
             raise DeclarationError(
-                f"{called}: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
-                "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
+                f"{called}: it needs a continuous index, a ContinuousSet(bounds=(a, b)), RangeSet(a, b, 0) with a < b, "
+                "or an uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
             )
         if "expr" in kwds:
             raise DeclarationError(
@@ -502,13 +502,15 @@ class SemiInfiniteConstraint(Constraint):
         for point in self._trials:
             try:
                 relation = self.call_rule(index, point)
-            except KeyError as error:
+            except (KeyError, IndexError) as error:
                 self._explain_missing_member(error)
+                self._explain_lookup(error, name, point)
                 raise
             except ArithmeticError:
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
             except TypeError as error:
+                self._explain_lookup(error, name, point)
                 if not isinstance(error, NumbersNeededError) and "has no callable" not in str(error):
                     raise
                 raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
@@ -556,7 +558,7 @@ class SemiInfiniteConstraint(Constraint):
                 f"{', '.join(map(str, sizes))} apart ({error}); give a set of the dimension that the rule needs."
             ) from None
 
-    def _explain_missing_member(self, error: KeyError) -> None:
+    def _explain_missing_member(self, error: LookupError) -> None:
         """Tell a variable or Param over the continuous index from other missing members."""
         for component in self.model().component_objects((Param, Var), descend_into=True):
             sets = component.index_set().subsets() if component.is_indexed() else ()
@@ -571,9 +573,21 @@ class SemiInfiniteConstraint(Constraint):
             else:
                 why = (
                     f"the variable '{component.name}' is indexed by the continuous index; a decision that is a "
-                    "function of the index needs a finite form, such as coefficients of basis functions."
+                    "function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
+                    "m.curve(u)."
                 )
             raise DeclarationError(f"SemiInfiniteConstraint '{self.name}': {why}") from error
+
+    def _explain_lookup(self, error: Exception, name: str, point: Sequence[float]) -> None:
+        """Tell values that are looked up by the index, in a dict, a Series, a list or an array, from other failures."""
+        missing = isinstance(error, KeyError) and error.args[:1] in tuple((number,) for number in point)
+        places = not isinstance(error, KeyError) and "indices" in str(error) and "integer" in str(error)
+        if missing or places:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{name}': its rule looks values up by the index ({_first_sentence(error)}), "
+                "which is every number between its ends and in general none of theirs; give them as a function, "
+                "m.curve = osilp.Profile(over=..., points=..., initialize=...), and write m.curve(u)."
+            ) from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()
@@ -685,7 +699,10 @@ class SemiInfiniteConstraint(Constraint):
         return self.add(index, value)
 
     def _getitem_when_not_present(self, index: Any) -> Any:
-        raise KeyError(index)
+        raise KeyError(
+            f"SemiInfiniteConstraint '{self.name}' has no member {index!r}; the row of a member at a point is "
+            f"{self.name}[member].at(point)"
+        )
 
     def __repr__(self) -> str:
         if not self._constructed:
@@ -758,6 +775,15 @@ class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConst
     _repr_latex_ = SemiInfiniteConstraint._repr_latex_
     _repr_html_ = SemiInfiniteConstraint._repr_html_
 
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except KeyError:
+            raise KeyError(
+                f"SemiInfiniteConstraint '{self.name}' is one family of rows and has no members (got {index!r}); its "
+                f"row at a point is {self.name}.at(point)"
+            ) from None
+
     def clear(self) -> None:
         """Forget the family."""
         self._data = {}
@@ -791,10 +817,21 @@ def _first_sentence(error: Exception) -> str:
     if isinstance(error, TypeError) and (name := _called_from_math(error)):
         known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
         return f"math.{name} needs a number, and the index stands for every point: use {known}"
+    if _within_scipy_interpolate(error):
+        return (
+            "scipy's interpolation needs numbers, and the index stands for every point: give the curve as "
+            "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)"
+        )
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     if isinstance(error, NumbersNeededError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _within_scipy_interpolate(error: Exception) -> bool:
+    """Whether an error came up in an interpolation of scipy's that was called by a rule."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any("scipy" in frame.filename and "interpolate" in frame.filename for frame in frames)
 
 
 def _called_from_math(error: Exception) -> str | None:

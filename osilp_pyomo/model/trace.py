@@ -210,7 +210,8 @@ def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
     """Refuse anything but a model, or one of its blocks, that holds data."""
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
-        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
+        offline = "; program.solve_offline() gives its optimum" if hasattr(model, "solve_offline") else ""
+        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}{offline}).")
     if not model.is_constructed():
         raise ModelError(
             f"{what}: the model is abstract; call model.create_instance() and {verb or what} the instance."

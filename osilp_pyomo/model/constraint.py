@@ -14,6 +14,7 @@ import io
 import itertools
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import tell
+from osilp_pyomo._displays import WIDTH, tell
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.index.grids import Grid
@@ -753,7 +754,8 @@ class SemiInfiniteConstraint(Constraint):
             return
         out = ostream or sys.stdout
         for line in repr(self).splitlines():
-            out.write(f"{prefix}{line}\n")
+            whole = textwrap.fill(line, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+            out.write(textwrap.indent(f"{whole}\n", prefix))
         worst = tell("worst rows", self)
         if worst:
             out.write(f"{prefix}  least slack, at the values of the variables:\n")

@@ -143,11 +143,10 @@ def data_table(frame: pd.DataFrame, rows: int = _ROWS, letters: int = _LETTERS) 
         shown = shown.reset_index(allow_duplicates=True)
     kinds = [_kind(shown.iloc[:, place]) for place in range(shown.shape[1])]
     heads = "".join(f"<th class='{kind}'>{_cell(name)}</th>" for kind, name in zip(kinds, shown, strict=True))
-    lines = [
-        "<tr>" + "".join(f"<td class='{kind}'>{_cell(entry, letters)}</td>" for kind, entry in zip(kinds, line, strict=True))
-        + "</tr>"
-        for line in shown.itertuples(index=False, name=None)
-    ]  # fmt: skip
+    lines = []
+    for entries in shown.itertuples(index=False, name=None):
+        cells = [f"<td class='{kind}'>{_cell(entry, letters)}</td>" for kind, entry in zip(kinds, entries, strict=True)]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     more = [f"... and {len(frame) - rows:,} more"] if len(frame) > rows else []
     more += [f"{frame.shape[1] - _COLUMNS:,} more columns"] if frame.shape[1] > _COLUMNS else []
     rest = f"<div class='osilp-dim'>{escaped('; '.join(more))}</div>" if more else ""

@@ -53,10 +53,12 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .plans import compare_plans as compare_plans
 from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
+from .show.sweeps import plot_sweep as plot_sweep
 from .studies.compare import Study as Study
 from .studies.compare import StudyInterrupted as StudyInterrupted
 from .studies.compare import compare as compare

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -28,10 +28,17 @@ def tracked(items: Iterable[Any], progress: bool, what: str) -> Iterable[Any]:
     return bar(progress, iterable=items, desc=what)
 
 
+def say_to(tee: bool | Sequence[TextIO], text: object) -> None:
+    """Print to standard output, or to each of several streams; to none where ``tee`` is False."""
+    streams = ([None] if tee else []) if isinstance(tee, bool) else tee
+    for stream in streams:
+        print(text, file=stream)
+
+
 class IterationReporter:
     """Shows iterations of exchange: lines with ``tee``, else a progress bar once it takes long."""
 
-    def __init__(self, method: str, tee: bool, progress: bool) -> None:
+    def __init__(self, method: str, tee: bool | Sequence[TextIO], progress: bool) -> None:
         self._tee = tee
         self._bar = bar(progress and not tee, desc=method, unit=" iterations")
 
@@ -43,11 +50,13 @@ class IterationReporter:
 
     def _line(self, record: dict[str, Any]) -> None:
         if record["iteration"] == 1:
-            print(f"{'iteration':>9} {'bound':>16} {'violation':>10} {'rows':>6} {'added':>6} {'seconds':>8}")
-        print(
+            heading = f"{'iteration':>9} {'bound':>16} {'violation':>10} {'rows':>6} {'added':>6} {'seconds':>8}"
+            say_to(self._tee, heading)
+        line = (
             f"{record['iteration']:>9} {record['bound']:>16.9g} {record['violation']:>10.2e} {record['rows']:>6} "
             f"{record['added']:>6} {record['seconds']:>8.2f}"
         )
+        say_to(self._tee, line)
 
     def _advance(self, record: dict[str, Any]) -> None:
         self._bar.set_postfix_str(f"violation {record['violation']:.1e}", refresh=False)

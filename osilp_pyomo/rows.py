@@ -103,6 +103,13 @@ def plot_rows(
     >>> figure.axes[0].get_title()
     "'above': kept at all 801 points"
     """
+    return rows_display(model, result, grid, families).plot()
+
+
+def rows_display(
+    model: Any, result: Result | None = None, grid: Any = None, families: Sequence[Any] | None = None
+) -> RowsDisplay:
+    """What :func:`plot_rows` draws."""
     found = _frames(model, result, grid, families)
     prices = {} if result is None or result.answer is None or result.answer.price is None else result.prices
     return RowsDisplay(
@@ -110,7 +117,7 @@ def plot_rows(
         {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
         {family.name: family.domain.inside for family, _ in found if family.domain.inside is not None},
-    ).plot()
+    )
 
 
 def _frames(

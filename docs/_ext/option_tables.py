@@ -15,7 +15,7 @@ from typing import Any
 from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
-from osilp_pyomo.cli.main import build_parser
+from osilp_entry.command import build_parser
 from osilp_pyomo.dro import AMBIGUITY_SETS
 from osilp_pyomo.index.registry import BASES, GRIDS
 from osilp_pyomo.online.registry import POLICIES

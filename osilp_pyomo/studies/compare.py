@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from osilp_pyomo._displays import WIDTH, Shown
 from osilp_pyomo._files import LOCK, is_beside, locked, refuse_unwritable, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
@@ -81,7 +83,7 @@ class StudyInterrupted(KeyboardInterrupt):
         self.study = study
 
 
-class Study:
+class Study(Shown):
     """What :func:`compare` gives back: every run of every policy, and what they are compared with.
 
     Attributes
@@ -95,12 +97,17 @@ class Study:
         One row per trial and benchmark: status, objective, bound, violation, rows, seconds.
     paths : DataFrame
         How runs went: at some forty moments ``t`` the ``reward`` so far, the share of the budget that was ``used`` on
-        average, and that of the resource that was ``most_used``.
+        average, that of the resource that was ``most_used``, and what the optimum in ``hindsight`` has earned by then.
     curves : DataFrame
         Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
         "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
     iterations : DataFrame
         How exchange went in the first trial.
+    losses : DataFrame
+        Where the regret of each run comes from: ``value`` of each ``part``, "priced" (decided by the price of the
+        moment, which was not the one in hindsight), "tie" (the price left it open), "guard" (a guard changed it) and
+        "left" (capacity that was left over, at its price in hindsight; below zero where rows were overrun). They sum to
+        the regret against ``benchmark``. Empty where no benchmark has prices, and for stages that are not linear.
     settings : dict
         What was run, with versions and seed.
 
@@ -135,6 +142,8 @@ class Study:
     True
     """
 
+    card = "study"
+
     def __init__(self, settings: Mapping[str, Any], tables: Tables) -> None:
         self.settings = dict(settings)
         self.runs = tables["runs"]
@@ -143,6 +152,8 @@ class Study:
         self.paths = tables["paths"]
         self.curves = tables["curves"]
         self.iterations = tables["iterations"]
+        # Studies that were saved by an earlier version have none.
+        self.losses = tables.get("losses", pd.DataFrame())
 
     # -- numbers -------------------------------------------------------------------------------------------
 
@@ -212,16 +223,16 @@ class Study:
         cut = "" if self.complete else f"{self.finished} of {self.expected} finished: "
         spread = "means with 95 % intervals over trials" if trials > 1 else "no intervals, for there is one trial"
         wide = ", which are wide for so few" if 1 < trials < _FEW else ""
-        lines = [
+        head = (
             f"{cut}{count}, {drawn_text(settings)}, seed {settings['seed']}; "
-            f"T = {', '.join(map(str, settings['horizons']))} arrivals; {spread}{wide}",
-        ]
+            f"T = {', '.join(map(str, settings['horizons']))} arrivals; {spread}{wide}"
+        )
+        first = textwrap.fill(head, WIDTH)
         if not len(self.runs):
-            return lines[0]
-        lines += ["", self.table().to_string(index=False), ""]
-        lines += [f"  {_BENCHMARKS[name]}" for name in self.benchmarks]
-        lines += [f"  {text}" for text in _LEGEND]
-        lines += [f"  {text}" for text in self.doubts()]
+            return first
+        lines = [first, "", _narrow(self.table(), ["T", "grid", "points", "policy", "guard"]), ""]
+        below = [*(_BENCHMARKS[name] for name in self.benchmarks), *_LEGEND, *self.doubts()]
+        lines += [textwrap.fill(f"  {text}", WIDTH, subsequent_indent="    ") for text in below]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -236,19 +247,21 @@ class Study:
             for (name, status), part in bad.groupby(["benchmark", "status"], sort=False)
         ]
 
-    def plot(self, what: str | None = None) -> Any:
+    def plot(self, what: str | None = None, *, figure: Any = None) -> Any:
         """Draw the study; needs matplotlib.
 
         Parameters
         ----------
-        what : "regret", "overrun", "violation", "price", "budget" or "bracket", optional
+        what : "regret", "reward", "loss", "overrun", "violation", "price", "budget" or "bracket", optional
             One picture; all that there is something to draw for, if not given.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or SubFigure
         """
-        return study_figure(self, what)
+        return study_figure(self, what, figure)
 
     def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
         """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
@@ -300,6 +313,22 @@ class Study:
 
     def _tables(self) -> Tables:
         return {name: getattr(self, name) for name in FRAMES}
+
+
+def _narrow(table: pd.DataFrame, keys: Sequence[str]) -> str:
+    """A table as text, one that is too wide in parts below each other, each with the columns that tell the rows."""
+    named = [key for key in keys if key in table]
+    own = max((len(line) for line in table[named].to_string(index=False).split("\n")), default=0)
+    parts: list[list[str]] = [[]]
+    width = own
+    for column in table.columns.drop(named):
+        needed = 1 + max(map(len, [column, *table[column].astype(str)]))
+        if parts[-1] and width + needed > WIDTH:
+            parts.append([])
+            width = own
+        parts[-1].append(column)
+        width += needed
+    return "\n\n".join(table[[*named, *part]].to_string(index=False) for part in parts)
 
 
 def load_study(path: Any) -> Study:

@@ -686,6 +686,5 @@ def _dual_side(
     rounding += float(open_costs @ farther) + float(uncertain @ farthest)
     free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
     nearly = free & (np.abs(reduced) <= _NEARLY * terms)
-    return _DualSide(
-        max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly, farthest, atoms, row_duals
-    )
+    bound, worst, open_ones = sign * bound, max(missed), reduced != kept
+    return _DualSide(worst, bound, doubt, rounding, unbalanced, reduced, open_ones, nearly, farthest, atoms, row_duals)

@@ -41,8 +41,10 @@ from osilp_pyomo.model.sets import (
     body_of,
     is_continuous,
     is_uncertainty_set,
+    labels_of,
     single_sets,
     some_number,
+    vector_text,
 )
 
 # Where rules are tried with numbers, as shares of each coordinate's range.
@@ -574,7 +576,7 @@ class SemiInfiniteConstraint(Constraint):
             # Rows may use some entries of a vector that is shared by all of them.
             mine = self.placeholders[place] if isinstance(place, slice) else (self.placeholders[place],)
             if not any(id(placeholder) in appearing for placeholder in mine):
-                name = mine[0].name if not isinstance(place, slice) else mine[0].name.rpartition("[")[0]
+                name = mine[0].name if not isinstance(place, slice) else vector_text([each.name for each in mine])
                 raise DeclarationError(
                     f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
@@ -600,6 +602,10 @@ class SemiInfiniteConstraint(Constraint):
         names: list[str] = []
         anonymous = ComponentSet(self._anonymous_sets or ())
         for number, (each, argument) in enumerate(zip(self.continuous_sets, self._argument_names(), strict=True)):
+            labels = labels_of(each)
+            if labels is not None:
+                names += labels
+                continue
             if is_uncertainty_set(each):
                 name = argument if f"{argument}[0]" not in names else f"{argument}_{number + 1}"
                 names += [f"{name}[{k}]" for k in range(each.dim)]
@@ -633,12 +639,11 @@ class SemiInfiniteConstraint(Constraint):
         parts = []
         names = iter(self.index_names())
         for each in self.continuous_sets:
-            name = next(names)
             if is_uncertainty_set(each):
-                for _ in range(each.dim - 1):
-                    next(names)
-                parts.append(f"{name.rpartition('[')[0]} in {type(each).__name__} of dimension {each.dim}")
+                name = vector_text([next(names) for _ in range(each.dim)])
+                parts.append(f"{name} in {type(each).__name__} of dimension {each.dim}")
                 continue
+            name = next(names)
             if not each.is_constructed():
                 parts.append(name)
                 continue

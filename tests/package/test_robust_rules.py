@@ -5,6 +5,7 @@ import logging
 import warnings
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
@@ -81,7 +82,7 @@ def test_what_each_period_sees():
     result = osilp.solve(robust)
     assert result.certified
     rule = result.function(robust.buy[1])
-    assert set(rule.coefficients.index) == {"1", "xi[0]", "xi[1]"}
+    assert set(rule.coefficients.index) == {"1", "demand[0]", "demand[1]"}
     by_hand = by_hand_plan(demands)
     assert result.objective == pytest.approx(by_hand, rel=1e-7)
     blind = osilp.robustify(m, [(m.demand, demands)], adjustable=[m.stock])
@@ -353,3 +354,55 @@ def test_rules_over_balls_are_certified(seed):
     result = osilp.solve(two_stages(seed, 2 + seed % 3, 1 + seed % 4))
     assert result.certified
     assert result.status == "optimal"
+
+
+# -- in the user's names -------------------------------------------------------------------------------------------
+
+
+def two_markets():
+    m = pyo.ConcreteModel()
+    m.P = pyo.Set(initialize=["mon", "tue"])
+    m.demand = pyo.Param(m.P, initialize=10, mutable=True)
+    m.price = pyo.Param(initialize=2, mutable=True)
+    m.make = pyo.Var(m.P, bounds=(0, 9))
+    m.buy = pyo.Var(m.P, bounds=(0, None))
+    m.met = pyo.Constraint(m.P, rule=lambda m, p: m.make[p] + m.buy[p] >= m.demand[p])
+    m.cost = pyo.Objective(expr=sum(m.make[p] + m.price * m.buy[p] for p in m.P))
+    sets = [(m.demand, BoxSet([(8, 14), (7, 12)])), (m.price, BoxSet([(1.2, 1.9)]))]
+    return osilp.robustify(m, sets, [(m.buy, lambda m, p: [m.demand[p]])])
+
+
+def test_rules_and_rows_speak_of_the_members_of_params():
+    robust = two_markets()
+    result = osilp.solve(robust)
+    assert str(robust.met["mon"]) == (
+        "met[mon]: demand[mon] <= buy[mon](demand) + make[mon]  for all demand in BoxSet of dimension 2"
+    )
+    assert str(robust.cost_worst).endswith("for all demand in BoxSet of dimension 2, price in BoxSet of dimension 1")
+    rule = result.function(robust.buy["tue"])
+    assert rule.coefficients.index.to_list() == ["1", "demand[tue]"]
+    assert "buy[tue](demand) = " in str(rule)
+    assert "xi" not in str(result).replace("exist", "")
+
+
+def test_draws_are_told_apart_by_the_names_of_the_data():
+    robust = two_markets()
+    result = osilp.solve(robust)
+    draws = pd.DataFrame({"price": [1.5, 1.9], "demand[tue]": [8.0, 12.0], "demand[mon]": [13.0, 14.0]})
+    seen = result.simulate(draws)
+    for name in ("mon", "tue"):
+        other = result.function(robust.buy[name])(draws[["demand[mon]", "demand[tue]"]])
+        assert seen[f"buy[{name}]"].to_list() == pytest.approx(other.to_list())
+    make = sum(robust.make[p].value for p in ("mon", "tue"))
+    bought = seen["buy[mon]"] + seen["buy[tue]"]
+    assert seen["cost"].to_list() == pytest.approx((make + draws["price"] * bought).to_list())
+    assert seen["violation"].max() < 1e-9
+    # The row of the cost holds all of them, in the order of uncertain=.
+    again = result.simulate(draws[["demand[mon]", "demand[tue]", "price"]].to_numpy())
+    pd.testing.assert_frame_equal(seen, again)
+    with pytest.raises(errors.DataError) as caught:
+        result.simulate(draws[["demand[mon]", "price"]])
+    assert str(caught.value) == (
+        "result.simulate: its vector has the entries demand[mon], demand[tue], price, 3 in all, and the frame has no "
+        "demand[tue]; name them so, or give one column per entry in their order."
+    )

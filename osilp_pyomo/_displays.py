@@ -29,14 +29,13 @@ _TELLERS = {
     "function": ("osilp_pyomo.show.offline_cards", "function_card"),
     "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
     "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
+    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
     "program": ("osilp_pyomo.show.online_cards", "program_card"),
     "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
     "decision": ("osilp_pyomo.show.online_cards", "decision_card"),
     "run": ("osilp_pyomo.show.online_cards", "run_card"),
     "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
     "study": ("osilp_pyomo.studies.cards", "study_card"),
-    "constraint": ("osilp_pyomo.model.mathematics.cards", "constraint_card"),
-    "constraint as LaTeX": ("osilp_pyomo.model.mathematics.printer", "constraint_latex"),
     "worst rows": ("osilp_pyomo.rows", "worst_rows"),
 }
 

@@ -260,7 +260,7 @@ class OnlineProgram(Shown, ProgramData):
         write : path, optional
             A .parquet or .csv file for the decisions of arrivals in chunks.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
 
         Returns
         -------

@@ -273,7 +273,7 @@ class Study(Shown):
         pictures : bool
             Whether to draw them, which needs matplotlib.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
 
         Returns
         -------
@@ -416,7 +416,7 @@ def compare(
         A number of processes, any executor of concurrent.futures, or a client of dask; one trial after the other if
         not given.
     progress : bool
-        Show a progress bar on a terminal when it takes more than two seconds.
+        Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
     profiles : dict, optional
         Curves of Profiles beside ``data``, one array (arrivals, points) each.
     null : number or mapping, optional

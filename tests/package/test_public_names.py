@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound", "compare_plans",
+    "recourse_bound", "compare_plans", "to_latex",
 }  # fmt: skip
 MODULES = {
     "displays": {

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 from pyomo.core.base.block import Block, ScalarBlock
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.expr import relational_expr as relational
@@ -178,7 +179,8 @@ class FunctionVar(ScalarBlock):
             return
         ScalarBlock.construct(self, data)
         try:
-            self._build(self._declared or {})
+            with PauseGC():
+                self._build(self._declared or {})
         except Exception:
             # A bad declaration must not change the model.
             block = self.parent_block()
@@ -468,8 +470,8 @@ class FunctionVar(ScalarBlock):
     def __str__(self) -> str:
         return str(self.name)
 
-    def pprint(self, ostream: Any = None, verbose: bool = False, prefix: str = "") -> None:
-        """Print its functions as mathematics."""
+    def pprint(self, ostream: Any = None, verbose: bool = False, prefix: str = "", sort: Any = None) -> None:
+        """Print its functions as mathematics, in the order of its sets whatever ``sort`` says."""
         out = ostream or sys.stdout
         out.write(f"{prefix}{self.local_name} : {len(self)} functions of {self.index_text()}, "
                   f"{len(self.coefficients)} coefficients\n")  # fmt: skip

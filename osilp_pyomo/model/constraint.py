@@ -28,6 +28,7 @@ from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
+from pyomo.core.base.set import Any as AnyValue
 from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
@@ -46,8 +47,10 @@ from osilp_pyomo.model.sets import (
     body_of,
     is_continuous,
     is_uncertainty_set,
+    labels_of,
     single_sets,
     some_number,
+    vector_text,
 )
 
 #: What is told of a family at the point with least room.
@@ -381,7 +384,9 @@ class SemiInfiniteConstraint(Constraint):
             return
         self._constructed = True
         try:
-            self._construct_families()
+            # Thousands of small nodes would set off the garbage collector again and again, in vain.
+            with PauseGC():
+                self._construct_families()
         except Exception:
             # Pyomo leaves a component that failed on its block; a bad declaration must not change the model.
             block = self.parent_block()
@@ -392,7 +397,9 @@ class SemiInfiniteConstraint(Constraint):
     def _construct_families(self) -> None:
         for each in self._anonymous_sets or ():
             each.construct()
-        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
+        # Of Any, for which Pyomo makes no set of its own for each of them.
+        names = self.index_names()
+        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name, within=AnyValue) for name in names)
         for placeholder in self.placeholders:
             placeholder.construct()
         # A decision that is a function can then tell over which set it is used.
@@ -405,9 +412,8 @@ class SemiInfiniteConstraint(Constraint):
         self._trials = self._trial_points()
         self._refuse_other_arguments()
         appearing: set[int] = set()
-        with PauseGC():
-            for index in self.index_set():
-                appearing |= self._construct_family(index)
+        for index in self.index_set():
+            appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
 
@@ -607,7 +613,7 @@ class SemiInfiniteConstraint(Constraint):
             # Rows may use some entries of a vector that is shared by all of them.
             mine = self.placeholders[place] if isinstance(place, slice) else (self.placeholders[place],)
             if not any(id(placeholder) in appearing for placeholder in mine):
-                name = mine[0].name if not isinstance(place, slice) else mine[0].name.rpartition("[")[0]
+                name = mine[0].name if not isinstance(place, slice) else vector_text([each.name for each in mine])
                 raise DeclarationError(
                     f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
@@ -633,6 +639,10 @@ class SemiInfiniteConstraint(Constraint):
         names: list[str] = []
         anonymous = ComponentSet(self._anonymous_sets or ())
         for number, (each, argument) in enumerate(zip(self.continuous_sets, self._argument_names(), strict=True)):
+            labels = labels_of(each)
+            if labels is not None:
+                names += labels
+                continue
             if is_uncertainty_set(each):
                 name = argument if f"{argument}[0]" not in names else f"{argument}_{number + 1}"
                 names += [f"{name}[{k}]" for k in range(each.dim)]
@@ -675,12 +685,11 @@ class SemiInfiniteConstraint(Constraint):
         parts = []
         names = iter(self.index_names())
         for each in self.continuous_sets:
-            name = next(names)
             if is_uncertainty_set(each):
-                for _ in range(each.dim - 1):
-                    next(names)
-                parts.append((name.rpartition("[")[0], f"{type(each).__name__} of dimension {each.dim}"))
+                name = vector_text([next(names) for _ in range(each.dim)])
+                parts.append((name, f"{type(each).__name__} of dimension {each.dim}"))
                 continue
+            name = next(names)
             if not each.is_constructed():
                 parts.append((name, ""))
                 continue

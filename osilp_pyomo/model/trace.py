@@ -56,6 +56,7 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.model.sets import is_uncertainty_set, labels_of
 from osilp_pyomo.offline.functions.matching import MatchedRows, with_matched_rows
 from osilp_pyomo.offline.functions.simulation import FunctionColumns, Recourse
 from osilp_pyomo.offline.prepare import with_switch_points
@@ -81,7 +82,9 @@ class TracedModel:
         """What depends on uncertain vectors; None where nothing does."""
         families = (*self.problem.families, *(each.family for each in self.matched))
         uncertain = tuple(family for family in families if family.domain.body is not None)
-        return Recourse(self.functions, uncertain, self.problem.core) if uncertain else None
+        sets = (each for data in (*self.families, *self.equations) for each in data.parent_component().continuous_sets)
+        labelled = all(labels_of(each) is not None for each in sets if is_uncertainty_set(each))
+        return Recourse(self.functions, uncertain, self.problem.core, labelled) if uncertain else None
 
     def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
         """Place the chosen grid, or the default one, on each family's domain."""

@@ -31,6 +31,7 @@ from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
 from .model.functions.component import FunctionVar as FunctionVar
 from .model.integrals.expectation import expectation as expectation
 from .model.integrals.terms import integral as integral
+from .model.latex import to_latex as to_latex
 from .model.profile import Profile as Profile
 from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price

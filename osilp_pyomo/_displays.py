@@ -29,14 +29,13 @@ _TELLERS = {
     "function": ("osilp_pyomo.show.offline_cards", "function_card"),
     "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
     "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
+    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
     "program": ("osilp_pyomo.show.online_cards", "program_card"),
     "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
     "decision": ("osilp_pyomo.show.online_cards", "decision_card"),
     "run": ("osilp_pyomo.show.online_cards", "run_card"),
     "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
     "study": ("osilp_pyomo.studies.cards", "study_card"),
-    "constraint": ("osilp_pyomo.model.mathematics.cards", "constraint_card"),
-    "constraint as LaTeX": ("osilp_pyomo.model.mathematics.printer", "constraint_latex"),
     "worst rows": ("osilp_pyomo.rows", "worst_rows"),
 }
 
@@ -50,6 +49,16 @@ def draw(kind: str, *values: Any, figure: Any = None) -> Any:
     """Draw something by the display of its kind, into a figure or a new one; needs matplotlib."""
     module, name = _DISPLAYS[kind]
     return getattr(import_module(module), name)(*values).plot(figure)
+
+
+# The page of each kind of value: a function that gives its text.
+_PAGES = {"run": ("osilp_pyomo.show.run_page", "run_page")}
+
+
+def page_of(kind: str, *values: Any) -> str:
+    """The page of something, as text."""
+    module, name = _PAGES[kind]
+    return str(getattr(import_module(module), name)(*values))
 
 
 def tell(kind: str, *values: Any) -> Any:

@@ -11,25 +11,30 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import itertools
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from pyomo.common.collections import ComponentSet
+from pyomo.common.formatting import tabular_writer
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
+from pyomo.core.base.set import Any as AnyValue
 from pyomo.core.base.set import process_setarg
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import WIDTH, tell
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.index.grids import Grid
@@ -37,14 +42,21 @@ from osilp_pyomo.model.affine import AffineTrace, affine_trace
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, NumbersNeededError, Vector
 from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
+from osilp_pyomo.model.mathematics import constraint_card, constraint_latex
 from osilp_pyomo.model.sets import (
     body_of,
     is_continuous,
     is_uncertainty_set,
+    labels_of,
     single_sets,
     some_number,
+    vector_text,
 )
 
+#: What is told of a family at the point with least room.
+WORST = ("Point", "Lower", "Body", "Upper", "Slack")
+# Families that pprint names one by one.
+_PRINTED = 100
 # Where rules are tried with numbers, as shares of each coordinate's range.
 _TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)
 
@@ -154,6 +166,16 @@ class SemiInfiniteConstraintData(ConstraintData):
     # Printed, a constraint of Pyomo is its name; here it is the row, for there is no body to print.
     __str__ = __repr__
 
+    def to_latex(self) -> str:
+        """The family in LaTeX, without dollars."""
+        return constraint_latex(self.parent_component(), [self])
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.to_latex()}$"
+
+    def _repr_html_(self) -> str | None:
+        return constraint_card(self.parent_component(), [self])
+
     def row_text(self) -> str:
         """The row as mathematics, long sums cut short."""
         if self._expr is None:
@@ -236,8 +258,8 @@ class SemiInfiniteConstraint(Constraint):
         singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):
             raise DeclarationError(
-                f"{called}: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
-                "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
+                f"{called}: it needs a continuous index, a ContinuousSet(bounds=(a, b)), RangeSet(a, b, 0) with a < b, "
+                "or an uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
             )
         if "expr" in kwds:
             raise DeclarationError(
@@ -362,7 +384,9 @@ class SemiInfiniteConstraint(Constraint):
             return
         self._constructed = True
         try:
-            self._construct_families()
+            # Thousands of small nodes would set off the garbage collector again and again, in vain.
+            with PauseGC():
+                self._construct_families()
         except Exception:
             # Pyomo leaves a component that failed on its block; a bad declaration must not change the model.
             block = self.parent_block()
@@ -373,7 +397,9 @@ class SemiInfiniteConstraint(Constraint):
     def _construct_families(self) -> None:
         for each in self._anonymous_sets or ():
             each.construct()
-        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
+        # Of Any, for which Pyomo makes no set of its own for each of them.
+        names = self.index_names()
+        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name, within=AnyValue) for name in names)
         for placeholder in self.placeholders:
             placeholder.construct()
         # A decision that is a function can then tell over which set it is used.
@@ -386,9 +412,8 @@ class SemiInfiniteConstraint(Constraint):
         self._trials = self._trial_points()
         self._refuse_other_arguments()
         appearing: set[int] = set()
-        with PauseGC():
-            for index in self.index_set():
-                appearing |= self._construct_family(index)
+        for index in self.index_set():
+            appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
 
@@ -484,13 +509,15 @@ class SemiInfiniteConstraint(Constraint):
         for point in self._trials:
             try:
                 relation = self.call_rule(index, point)
-            except KeyError as error:
+            except (KeyError, IndexError) as error:
                 self._explain_missing_member(error)
+                self._explain_lookup(error, name, point)
                 raise
             except ArithmeticError:
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
             except TypeError as error:
+                self._explain_lookup(error, name, point)
                 if not isinstance(error, NumbersNeededError) and "has no callable" not in str(error):
                     raise
                 raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
@@ -538,7 +565,7 @@ class SemiInfiniteConstraint(Constraint):
                 f"{', '.join(map(str, sizes))} apart ({error}); give a set of the dimension that the rule needs."
             ) from None
 
-    def _explain_missing_member(self, error: KeyError) -> None:
+    def _explain_missing_member(self, error: LookupError) -> None:
         """Tell a variable or Param over the continuous index from other missing members."""
         for component in self.model().component_objects((Param, Var), descend_into=True):
             sets = component.index_set().subsets() if component.is_indexed() else ()
@@ -553,9 +580,21 @@ class SemiInfiniteConstraint(Constraint):
             else:
                 why = (
                     f"the variable '{component.name}' is indexed by the continuous index; a decision that is a "
-                    "function of the index needs a finite form, such as coefficients of basis functions."
+                    "function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
+                    "m.curve(u)."
                 )
             raise DeclarationError(f"SemiInfiniteConstraint '{self.name}': {why}") from error
+
+    def _explain_lookup(self, error: Exception, name: str, point: Sequence[float]) -> None:
+        """Tell values that are looked up by the index, in a dict, a Series, a list or an array, from other failures."""
+        missing = isinstance(error, KeyError) and error.args[:1] in tuple((number,) for number in point)
+        places = not isinstance(error, KeyError) and "indices" in str(error) and "integer" in str(error)
+        if missing or places:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{name}': its rule looks values up by the index ({_first_sentence(error)}), "
+                "which is every number between its ends and in general none of theirs; give them as a function, "
+                "m.curve = osilp.Profile(over=..., points=..., initialize=...), and write m.curve(u)."
+            ) from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()
@@ -574,7 +613,7 @@ class SemiInfiniteConstraint(Constraint):
             # Rows may use some entries of a vector that is shared by all of them.
             mine = self.placeholders[place] if isinstance(place, slice) else (self.placeholders[place],)
             if not any(id(placeholder) in appearing for placeholder in mine):
-                name = mine[0].name if not isinstance(place, slice) else mine[0].name.rpartition("[")[0]
+                name = mine[0].name if not isinstance(place, slice) else vector_text([each.name for each in mine])
                 raise DeclarationError(
                     f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
@@ -600,6 +639,10 @@ class SemiInfiniteConstraint(Constraint):
         names: list[str] = []
         anonymous = ComponentSet(self._anonymous_sets or ())
         for number, (each, argument) in enumerate(zip(self.continuous_sets, self._argument_names(), strict=True)):
+            labels = labels_of(each)
+            if labels is not None:
+                names += labels
+                continue
             if is_uncertainty_set(each):
                 name = argument if f"{argument}[0]" not in names else f"{argument}_{number + 1}"
                 names += [f"{name}[{k}]" for k in range(each.dim)]
@@ -630,24 +673,31 @@ class SemiInfiniteConstraint(Constraint):
 
     def index_text(self) -> str:
         """The continuous index in words: ``u in [0, 1]``."""
+        text = ", ".join(f"{name} in {values}" if values else name for name, values in self.index_parts())
+        return text if self.where is None else f"{text} where {self.where_text()}"
+
+    def where_text(self) -> str:
+        """The name of the condition ``where=``."""
+        return _function_name(self.where) if self.where is not None else ""
+
+    def index_parts(self) -> list[tuple[str, str]]:
+        """Name and values of each continuous set: ``("u", "[0, 1]")``; no values before it is constructed."""
         parts = []
         names = iter(self.index_names())
         for each in self.continuous_sets:
-            name = next(names)
             if is_uncertainty_set(each):
-                for _ in range(each.dim - 1):
-                    next(names)
-                parts.append(f"{name.rpartition('[')[0]} in {type(each).__name__} of dimension {each.dim}")
+                name = vector_text([next(names) for _ in range(each.dim)])
+                parts.append((name, f"{type(each).__name__} of dimension {each.dim}"))
                 continue
+            name = next(names)
             if not each.is_constructed():
-                parts.append(name)
+                parts.append((name, ""))
                 continue
             low, high = each.bounds()
             left = "(-inf" if low is None else f"[{low:g}"
             right = "inf)" if high is None else f"{high:g}]"
-            parts.append(f"{name} in {left}, {right}")
-        text = ", ".join(parts)
-        return text if self.where is None else f"{text} where {_function_name(self.where)}"
+            parts.append((name, f"{left}, {right}"))
+        return parts
 
     def add(self, index: Any, expr: Any) -> Any:
         """Refused: a family comes from its rule only."""
@@ -659,7 +709,10 @@ class SemiInfiniteConstraint(Constraint):
         return self.add(index, value)
 
     def _getitem_when_not_present(self, index: Any) -> Any:
-        raise KeyError(index)
+        raise KeyError(
+            f"SemiInfiniteConstraint '{self.name}' has no member {index!r}; the row of a member at a point is "
+            f"{self.name}[member].at(point)"
+        )
 
     def __repr__(self) -> str:
         if not self._constructed:
@@ -674,6 +727,16 @@ class SemiInfiniteConstraint(Constraint):
 
     __str__ = __repr__
 
+    def to_latex(self) -> str:
+        """All its families in LaTeX, without dollars."""
+        return constraint_latex(self, list(self.values()))
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.to_latex()}$" if len(self) else None
+
+    def _repr_html_(self) -> str | None:
+        return constraint_card(self, list(self.values())) if len(self) else None
+
     def _pprint(self) -> Any:
         headers = [
             ("Size", len(self)),
@@ -681,12 +744,31 @@ class SemiInfiniteConstraint(Constraint):
             ("For all", self.index_text()),
             ("Active", self.active),
         ]
-        return headers, self.items, ("Row", "Route", "Active"), lambda _, f: [f.row_text(), f.route, f.active]
+        # Evaluated once: where there is least room, as far as the variables have values.
+        worst = tell("worst rows", self)
+        columns = ("Row", "Route", "Active", *(WORST if worst else ()))
+
+        def entries(index: Any, family: Any) -> list[Any]:
+            found = worst.get(index, ("",) * len(WORST)) if worst else ()
+            return [family.row_text(), family.route, family.active, *found]
+
+        return headers, lambda sort: itertools.islice(self.items(sort), _PRINTED), columns, entries
 
     def display(self, prefix: str = "", ostream: Any = None) -> None:
-        """Print the constraint as mathematics (its body has no single value to show)."""
-        if self.active:
-            (ostream or sys.stdout).write(f"{prefix}{self!r}\n")
+        """Print the constraint as mathematics, and body, limits and slack at the point with least room.
+
+        They are those of the values that the variables have now; without values the rows alone are printed.
+        """
+        if not self.active:
+            return
+        out = ostream or sys.stdout
+        for line in repr(self).splitlines():
+            whole = textwrap.fill(line, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+            out.write(textwrap.indent(f"{whole}\n", prefix))
+        worst = tell("worst rows", self)
+        if worst:
+            out.write(f"{prefix}  least slack, at the values of the variables:\n")
+            tabular_writer(out, f"{prefix}    ", worst.items(), WORST, lambda _, found: found)
 
 
 class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConstraint):
@@ -699,6 +781,19 @@ class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConst
 
     __repr__ = SemiInfiniteConstraint.__repr__
     __str__ = SemiInfiniteConstraint.__repr__
+    # A scalar one may be skipped, or not be constructed yet.
+    to_latex = SemiInfiniteConstraint.to_latex
+    _repr_latex_ = SemiInfiniteConstraint._repr_latex_
+    _repr_html_ = SemiInfiniteConstraint._repr_html_
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except KeyError:
+            raise KeyError(
+                f"SemiInfiniteConstraint '{self.name}' is one family of rows and has no members (got {index!r}); its "
+                f"row at a point is {self.name}.at(point)"
+            ) from None
 
     def clear(self) -> None:
         """Forget the family."""
@@ -733,10 +828,21 @@ def _first_sentence(error: Exception) -> str:
     if isinstance(error, TypeError) and (name := _called_from_math(error)):
         known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
         return f"math.{name} needs a number, and the index stands for every point: use {known}"
+    if _within_scipy_interpolate(error):
+        return (
+            "scipy's interpolation needs numbers, and the index stands for every point: give the curve as "
+            "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)"
+        )
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     if isinstance(error, NumbersNeededError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _within_scipy_interpolate(error: Exception) -> bool:
+    """Whether an error came up in an interpolation of scipy's that was called by a rule."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any("scipy" in frame.filename and "interpolate" in frame.filename for frame in frames)
 
 
 def _called_from_math(error: Exception) -> str | None:

@@ -155,7 +155,7 @@ def linear_terms(
             stack.append((_content(node, what), factor))
         elif isinstance(node, numeric.ProductExpression):
             left, right = node.args
-            if not has_free_variable(left):
+            if left.__class__ in native_numeric_types or not has_free_variable(left):
                 stack.append((right, times(factor, left)))
             elif not has_free_variable(right):
                 stack.append((left, times(factor, right)))
@@ -224,7 +224,10 @@ def has_free_variable(node: Any) -> bool:
         current = stack.pop()
         if current.__class__ in native_types:
             continue
-        if current.is_expression_type():
+        if current.__class__ is numeric.MonomialTermExpression:
+            if not current._args_[1].fixed:
+                return True
+        elif current.is_expression_type():
             block = block_of(current)
             stack.extend(current.args if block is None else block.variables)
         elif current.is_variable_type() and not current.fixed:
@@ -501,5 +504,6 @@ def _refuse_continuous_variable(variable: Any, what: str) -> None:
         if isinstance(part, ContinuousSet) or (isinstance(part, SetData) and not part.isdiscrete()):
             raise ModelError(
                 f"{what}: the variable '{owner.name}' is indexed by the continuous set '{part.name}'; a decision that "
-                "is a function of the index needs a finite form, such as coefficients of basis functions."
+                "is a function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
+                "m.curve(u)."
             )

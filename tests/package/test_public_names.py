@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound", "compare_plans",
+    "recourse_bound", "compare_plans", "to_latex",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -49,7 +49,7 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
-    "Run": {"decided"},
+    "Run": {"anew", "arrivals", "decided", "evaluator"},
 }
 
 

@@ -16,6 +16,7 @@ from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
 from osilp_pyomo.model.constraint import semi_infinite_families
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
+from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.show.rows import RowsDisplay
@@ -117,6 +118,7 @@ def rows_display(
         {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
         {family.name: family.domain.inside for family, _ in found if family.domain.inside is not None},
+        units_told(model, list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))),
     )
 
 

@@ -26,6 +26,7 @@ from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
 from pyomo.core.base.set import process_setarg
+from pyomo.core.base.units_container import units as pyomo_units
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
@@ -190,6 +191,10 @@ class SemiInfiniteConstraint(Constraint):
         functions, and is refused elsewhere. "collocate" lets it hold at as many points as there are functions, or at
         those of a grid, and tells what is left between them.
 
+    units : unit or tuple of units, optional
+        The unit of the index, such as ``pyo.units.km``: one for all of its coordinates, or one for each. It is read by
+        :func:`check_units`, and told with results.
+
     Examples
     --------
     >>> import pyomo.environ as pyo
@@ -229,6 +234,7 @@ class SemiInfiniteConstraint(Constraint):
         sample: bool = False,
         lipschitz: Any = None,
         equality: Any = "match",
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         """Check what was declared, and sort the sets into ordinary and continuous ones."""
@@ -261,6 +267,7 @@ class SemiInfiniteConstraint(Constraint):
         self.user_rule = rule
         self.where = where
         self.sample = sample
+        self._units_given = units
         self.lipschitz = self._lipschitz_constants(lipschitz, called)
         if not isinstance(equality, Grid) and equality not in ("match", "collocate"):
             raise DeclarationError(
@@ -380,6 +387,9 @@ class SemiInfiniteConstraint(Constraint):
         sets = (each for each in self.continuous_sets for _ in range(each.dim if is_uncertainty_set(each) else 1))
         for placeholder, each in zip(self.placeholders, sets, strict=True):
             placeholder.index_of = each
+        if self._units_given is not None:
+            for placeholder, unit in zip(self.placeholders, self._index_units(), strict=True):
+                placeholder._units = unit
         for each in self.continuous_sets:
             if not is_uncertainty_set(each):
                 self._check_bounds(each)
@@ -391,6 +401,23 @@ class SemiInfiniteConstraint(Constraint):
                 appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
+
+    def _index_units(self) -> tuple[Any, ...]:
+        """The unit of each coordinate of the index; None where there is none."""
+        given, count = self._units_given, len(self.placeholders)
+        listed = tuple(given) if isinstance(given, tuple | list) else (given,) * count
+        if len(listed) != count:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{self.name}': units= must be one unit, or one for each of the {count} "
+                f"coordinates of its index (got {len(listed)})."
+            )
+        for each in listed:
+            if each is not None and not hasattr(each, "is_potentially_variable"):
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{self.name}': units= must be a unit of Pyomo, such as pyo.units.km (got "
+                    f"{each!r})."
+                )
+        return tuple(None if each is None else pyomo_units.get_units(each) for each in listed)
 
     def _refuse_other_arguments(self) -> None:
         """Refuse a rule that cannot be called with the model and the index."""

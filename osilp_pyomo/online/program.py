@@ -11,6 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import Shown, some_of
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
@@ -169,6 +170,7 @@ class OnlineProgram(Shown, ProgramData):
     def _read_forecast(self, frame: Any, profiles: Any) -> Arrivals:
         if is_chunked(frame):
             frame = self._all_of(as_chunks(frame), "forecast=")
+        frame = as_pandas(frame)
         if not isinstance(frame, pd.DataFrame):
             raise OptionError(
                 f"forecast= must be a DataFrame of arrivals, Chunks or a Forecast (got {type(frame).__name__})."

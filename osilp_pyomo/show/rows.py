@@ -12,6 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import name_of, new_figure
 
 # The picture of more families could not be read.
@@ -39,6 +40,8 @@ class RowsDisplay:
         The price of each family.
     inside : dict, optional
         For families with ``where=``, a function that tells which points (m, d) it leaves.
+    units : Units, optional
+        Units of rows, prices and index, which the axes then name.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class RowsDisplay:
     axes: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price] = field(default_factory=dict)
     inside: Mapping[str, Callable[[FloatArray], Any]] = field(default_factory=dict)
+    units: Units = Units()  # noqa: RUF009
 
     @property
     def height(self) -> float:
@@ -112,7 +116,9 @@ class RowsDisplay:
         ax.grid(alpha=0.3)
         if price is not None:
             self._draw_price(panels[1], price, index)
-        panels[-1].set_xlabel(name_of(index))
+        if self.units.rows.get(family):
+            ax.set_ylabel(name_of(self.units.rows[family]))
+        panels[-1].set_xlabel(name_of(self.units.with_unit(index)))
 
     def _draw_price(self, ax: Any, price: Price, index: str) -> None:
         try:
@@ -127,7 +133,8 @@ class RowsDisplay:
             places = atoms.iloc[:, 0]
             ax.vlines(places, 0, atoms["weight"], color=_PRICE, linewidth=2)
             ax.plot(places, atoms["weight"], "o", color=_PRICE, markersize=4)
-            ax.set_ylabel("price of\nsingle points")
+            unit = self.units.prices.get(price.family, "")
+            ax.set_ylabel(name_of(f"price of\nsingle points{f' [{unit}]' if unit else ''}"))
         ax.axhline(0, color=_LIMIT, linewidth=0.8)
         ax.grid(alpha=0.3)
 
@@ -146,7 +153,7 @@ class RowsDisplay:
         if atoms is not None and len(atoms):
             ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=_PRICE, markersize=11, label="where it has a price")
             ax.legend(fontsize="small")
-        ax.set(xlabel=name_of(first), ylabel=name_of(second))
+        ax.set(xlabel=name_of(self.units.with_unit(first)), ylabel=name_of(self.units.with_unit(second)))
         ax.set_title(self._title(family, rows), fontsize="medium")
 
     def _sorted(self, figure: Any, family: str, rows: pd.DataFrame) -> None:

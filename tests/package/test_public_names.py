@@ -19,7 +19,7 @@ PUBLIC = {
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound", "compare_plans",
+    "check_units", "recourse_bound", "compare_plans",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -35,7 +35,7 @@ MODULES = {
         "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
         "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
         "SamplingWarning",
-        "SavedStateError", "SolverError", "UntransformedModelError",
+        "SavedStateError", "SolverError", "UnitsError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "LegacyOsilpSolver", "OsilpResults", "OsilpSolver", "Project"},
     "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},

@@ -12,9 +12,13 @@ from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
-# The display of each kind of value: a class whose ``plot`` draws it.
+# The display of each kind of value: a class or function of values that gives something with ``plot(figure)``.
 _DISPLAYS = {
     "function": ("osilp_pyomo.show.functions", "FunctionDisplay"),
+    "run": ("osilp_pyomo.show.runs", "RunDisplays"),
+    "left": ("osilp_pyomo.show.runs", "left_display"),
+    "price": ("osilp_pyomo.show.prices", "PriceMeasureDisplay"),
+    "result": ("osilp_pyomo.show.results", "result_display"),
     "plans": ("osilp_pyomo.show.plans", "PlansDisplay"),
 }
 
@@ -25,14 +29,13 @@ _TELLERS = {
     "function": ("osilp_pyomo.show.offline_cards", "function_card"),
     "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
     "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
+    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
     "program": ("osilp_pyomo.show.online_cards", "program_card"),
     "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
     "decision": ("osilp_pyomo.show.online_cards", "decision_card"),
     "run": ("osilp_pyomo.show.online_cards", "run_card"),
     "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
     "study": ("osilp_pyomo.studies.cards", "study_card"),
-    "constraint": ("osilp_pyomo.model.mathematics.cards", "constraint_card"),
-    "constraint as LaTeX": ("osilp_pyomo.model.mathematics.printer", "constraint_latex"),
     "worst rows": ("osilp_pyomo.rows", "worst_rows"),
 }
 
@@ -42,10 +45,10 @@ WIDTH = 100
 MOST_SHOWN = 10
 
 
-def draw(kind: str, *values: Any) -> Any:
-    """Draw something by the display of its kind; needs matplotlib."""
+def draw(kind: str, *values: Any, figure: Any = None) -> Any:
+    """Draw something by the display of its kind, into a figure or a new one; needs matplotlib."""
     module, name = _DISPLAYS[kind]
-    return getattr(import_module(module), name)(*values).plot()
+    return getattr(import_module(module), name)(*values).plot(figure)
 
 
 def tell(kind: str, *values: Any) -> Any:

@@ -14,13 +14,60 @@ if TYPE_CHECKING:
 
 # Seconds after which a bar appears.
 _DELAY = 2
+# Columns of a line of progress in a log.
+_COLUMNS = 100
+# Seconds after which a log has its first line of progress, and between two of them.
+_LOGGED = 30.0
 
 
 def bar(progress: bool, **options: Any) -> tqdm:
-    """A progress bar; ``options`` as tqdm takes them. None is shown where standard error is not a terminal."""
-    from tqdm import tqdm  # loaded when something takes long, not when the package is imported
+    """A progress bar; ``options`` as tqdm takes them.
 
-    return tqdm(delay=_DELAY, disable=None if progress else True, **options)
+    On a terminal and in a notebook it appears after two seconds. Elsewhere, as in the log of a batch job, it is a line
+    on standard error every half minute.
+    """
+    if not progress:
+        from tqdm import tqdm  # loaded when something takes long, not when the package is imported
+
+        return tqdm(disable=True, **options)
+    if in_notebook():
+        # Without ipywidgets it says so once, and is a line of text.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+        return tqdm(delay=_DELAY, file=sys.stdout, **options)
+    from tqdm import tqdm
+
+    if sys.stderr is not None and not sys.stderr.isatty():
+        return tqdm(
+            delay=_LOGGED,
+            mininterval=_LOGGED,
+            maxinterval=_LOGGED,
+            file=_Lines(),
+            ascii=True,
+            ncols=_COLUMNS,
+            **options,
+        )
+    return tqdm(delay=_DELAY, disable=None, **options)
+
+
+def in_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook."""
+    return "ipykernel.zmqshell" in sys.modules
+
+
+class _Lines:
+    """Standard error for a bar that cannot go back to the beginning of its line: each state of it is a line."""
+
+    def write(self, text: str) -> None:
+        """Write a state of the bar."""
+        state = text.strip("\r\n ")
+        if state:
+            sys.stderr.write(f"{state}\n")
+
+    def flush(self) -> None:
+        """Let it be seen."""
+        sys.stderr.flush()
 
 
 def tracked(items: Iterable[Any], progress: bool, what: str) -> Iterable[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._displays import draw
+from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.offline.functions.simulation import COST, VIOLATION, Recourse
 from osilp_pyomo.offline.results import Result
@@ -23,7 +23,7 @@ _NORMAL = 1.96
 
 
 @dataclass(frozen=True, eq=False)
-class PlanComparison:
+class PlanComparison(Shown):
     """Plans against each other at draws of the uncertain vector (see :func:`compare_plans`).
 
     Attributes
@@ -36,6 +36,8 @@ class PlanComparison:
     rows : str
         The plan by whose rows all of them were judged.
     """
+
+    card = "plans"
 
     frame: pd.DataFrame
     sense: str
@@ -72,11 +74,10 @@ class PlanComparison:
         """Draw the cost of each plan over its draws, and how often it violates a row; needs matplotlib."""
         return draw("plans", self)
 
-    def __str__(self) -> str:
+    def table(self) -> pd.DataFrame:
+        """The summary as text, one row per plan."""
         told = self.summary
-        draws = len(self.frame) // len(told)
-        head = f"{len(told)} plans at the same {draws:,} draws; objective to {self.sense}, by the rows of '{self.rows}'"
-        shown = pd.DataFrame(
+        return pd.DataFrame(
             {
                 "mean": told["mean"].map("{:,.6g}".format),
                 f"95 % {'below' if self.sense == 'minimize' else 'above'}": told["bad"].map("{:,.6g}".format),
@@ -89,7 +90,16 @@ class PlanComparison:
                 "by at most": told["worst_violation"].map(lambda value: f"{value:.2g}" if value > _ROUNDING else "0"),
             }
         )
-        return f"{head}\n{shown.to_string(index_names=False)}"
+
+    @property
+    def head(self) -> str:
+        """How many plans and draws there are, and by whose rows they are judged."""
+        count = self.frame["plan"].nunique()
+        draws = len(self.frame) // count
+        return f"{count} plans at the same {draws:,} draws; objective to {self.sense}, by the rows of '{self.rows}'"
+
+    def __str__(self) -> str:
+        return f"{self.head}\n{self.table().to_string(index_names=False)}"
 
     __repr__ = __str__
 

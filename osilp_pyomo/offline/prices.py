@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import Shown
+from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain, on_points
@@ -48,6 +48,8 @@ class Price(Shown, ABC):
     >>> price = osilp.solve(demo_model(arrivals=40)).price
     >>> isinstance(price, osilp.Price), abs(price.integrate(lambda u: 1.0) - price.total) < 1e-9
     (True, True)
+    >>> price.plot().axes[0].get_xlabel()
+    'u'
     """
 
     card = "price"
@@ -120,6 +122,20 @@ class Price(Shown, ABC):
         arrival = TermGroup(group.kernel, tuple(slots), np.arange(given[0].size))
         cost = arrival.block(slice(None), self.points) @ self.masses if len(self.points) else np.zeros(given[0].size)
         return float(cost[0]) if shape == () else cost.reshape(shape)
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw it along its index: spikes for single points, a curve or colours for a density; needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("price", self, figure=figure)
 
     @property
     @abstractmethod

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import Shown, some_of
+from osilp_pyomo._displays import Shown, draw, some_of
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
@@ -192,6 +192,7 @@ class Result(Shown):
     >>> result.price.atoms.round(4)
          u  weight
     0  0.5     1.0
+    >>> figure = result.plot()  # of an infeasible model: what conflicts
     >>> result.load(m)  # put the values into this model, or a clone of it
     >>> round(m.x.value, 6)
     1.0
@@ -458,6 +459,22 @@ class Result(Shown):
                 "on what is drawn."
             )
         return self.recourse.simulate(self.solution, draws)
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw the prices along their indices, or of an infeasible model what conflicts; needs matplotlib.
+
+        Rows with their limits are drawn by ``osilp_pyomo.plot_rows(model, result)``: a result does not hold them.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("result", self, figure=figure)
 
     def load(self, model: Any) -> None:
         """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""

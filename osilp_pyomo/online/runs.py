@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +14,15 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import MOST_SHOWN, Shown
+from osilp_pyomo._displays import MOST_SHOWN, Shown, draw
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.audit import audit_points
+from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.loop import LoopOutcome
+from osilp_pyomo.online.policies import view_of
 from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
@@ -134,14 +136,26 @@ class RunSummary(Shown, ABC):
         self.policy, self.guard = repr(controller.policy), controller.guard
         self._gaps = controller.gaps
         self.price, self.remaining = controller.price, controller.remaining
-        self.dual = controller.dual
+        self.dual, self._view = controller.dual, view_of(controller.policy)
         self.seconds = seconds
         self.horizon = controller.horizon
+        self.until = controller.until
 
     @property
     def projected_remaining(self) -> FloatArray:
         """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
         return self._remaining
+
+    def _row_prices(self) -> dict[str, float]:
+        """The last price of each ordinary row over all stages, d objective / d right-hand side."""
+        found: dict[str, float] = {}
+        sense = 1.0 if self.sense == "maximize" else -1.0
+        for group in self._evaluator.groups:
+            if group.family is None:
+                at, unit = group.slices[self._view], self._evaluator.resources[self._view].unit
+                price = sense * group.sign * float(self.dual[at][0] / unit[at][0])
+                found[group.name] = found.get(group.name, 0.0) + price
+        return found
 
     @cached_property
     def uses(self) -> tuple[RowUse, ...]:
@@ -305,7 +319,7 @@ class RunSummary(Shown, ABC):
         """What there is to say of it, a line for each thing."""
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
-        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
+        of = f"all {met}" if met == self.horizon or self.until is not None else f"{met} of {self.horizon}"
         lines = [
             f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",
@@ -378,6 +392,7 @@ class Run(RunSummary):
     (0.0, True, 0.0)
     >>> print(run.regret(program.solve_offline()).benchmark)
     R*_T (exact over the continuum)
+    >>> figure = run.plot("served", benchmark=program.solve_offline())
     """
 
     def __init__(
@@ -414,6 +429,35 @@ class Run(RunSummary):
     def decided(self) -> FloatArray:
         """The decisions as numbers (T, n)."""
         return self._taken
+
+    def plot(self, what: str | None = None, *, benchmark: Result | None = None, figure: Any = None) -> Any:
+        """Draw the run; needs matplotlib.
+
+        Parameters
+        ----------
+        what : "served" or "use", optional
+            "served": who was served, with the border where an arrival is worth just what it uses.
+            "use": what was used of each row, as a share of its limit, along the index and over time; over an index of
+            several dimensions at the end. Both, one below the other, if not given.
+        benchmark : Result, optional
+            The optimum in hindsight, such as ``program.solve_offline()``, at whose price the border is drawn; at the
+            last one of the run if not given, which is zero for policies that know that nothing comes after it.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        if benchmark is None:
+            prices, row_prices, name = _by_family(self.price), self._row_prices(), "the last price online"
+            if not any(len(price.points) and price.masses.any() for price in prices.values()):
+                name += ", which is zero"
+        else:
+            against = self.regret(benchmark).benchmark.split()[0]
+            prices, row_prices, name = benchmark.prices, _numbers_of(benchmark.duals), f"the price of {against}"
+        border, reasons = (name, prices, row_prices), self.reasons.to_numpy()
+        return draw("run", self._evaluator, self._arrivals, self._taken, reasons, border, what, figure=figure)
 
     @cached_property
     def violation_between(self) -> Any:
@@ -455,9 +499,23 @@ class LongRun(RunSummary):
     def _identity(self) -> Identity:
         return identity_of(self._evaluator, self._data)
 
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw what was used of each row at the end along its index, with the last price; needs matplotlib."""
+        return draw("left", self._evaluator, self._point_remaining, _by_family(self.price), figure=figure)
+
     def lines(self) -> list[str]:
         kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
         return [*super().lines(), f"  each one   {kept}"]
+
+
+def _numbers_of(series: pd.Series) -> dict[str, float]:
+    """Numbers by name."""
+    return {str(name): float(value) for name, value in series.items()}
+
+
+def _by_family(price: Any) -> Mapping[str, Price]:
+    """A price, or prices, by the rows that they are of."""
+    return price if isinstance(price, FamilyMap) else {price.family: price}
 
 
 def violations_between(

@@ -159,3 +159,8 @@ def text_card(value: Any) -> str:
     """What a value prints."""
     first, *rest = str(value).split("\n")
     return Card("Bound on all policies", facts=[("", first), *(("", line) for line in rest)]).html()
+
+
+def plans_card(plans: Any) -> str:
+    """Plans side by side."""
+    return Card("Plans", plans.head, body=data_table(plans.table())).html()

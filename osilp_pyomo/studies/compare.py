@@ -97,12 +97,17 @@ class Study(Shown):
         One row per trial and benchmark: status, objective, bound, violation, rows, seconds.
     paths : DataFrame
         How runs went: at some forty moments ``t`` the ``reward`` so far, the share of the budget that was ``used`` on
-        average, and that of the resource that was ``most_used``.
+        average, that of the resource that was ``most_used``, and what the optimum in ``hindsight`` has earned by then.
     curves : DataFrame
         Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
         "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
     iterations : DataFrame
         How exchange went in the first trial.
+    losses : DataFrame
+        Where the regret of each run comes from: ``value`` of each ``part``, "priced" (decided by the price of the
+        moment, which was not the one in hindsight), "tie" (the price left it open), "guard" (a guard changed it) and
+        "left" (capacity that was left over, at its price in hindsight; below zero where rows were overrun). They sum to
+        the regret against ``benchmark``. Empty where no benchmark has prices, and for stages that are not linear.
     settings : dict
         What was run, with versions and seed.
 
@@ -147,6 +152,8 @@ class Study(Shown):
         self.paths = tables["paths"]
         self.curves = tables["curves"]
         self.iterations = tables["iterations"]
+        # Studies that were saved by an earlier version have none.
+        self.losses = tables.get("losses", pd.DataFrame())
 
     # -- numbers -------------------------------------------------------------------------------------------
 
@@ -240,19 +247,21 @@ class Study(Shown):
             for (name, status), part in bad.groupby(["benchmark", "status"], sort=False)
         ]
 
-    def plot(self, what: str | None = None) -> Any:
+    def plot(self, what: str | None = None, *, figure: Any = None) -> Any:
         """Draw the study; needs matplotlib.
 
         Parameters
         ----------
-        what : "regret", "overrun", "violation", "price", "budget" or "bracket", optional
+        what : "regret", "reward", "loss", "overrun", "violation", "price", "budget" or "bracket", optional
             One picture; all that there is something to draw for, if not given.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or SubFigure
         """
-        return study_figure(self, what)
+        return study_figure(self, what, figure)
 
     def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
         """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
@@ -264,7 +273,7 @@ class Study(Shown):
         pictures : bool
             Whether to draw them, which needs matplotlib.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
 
         Returns
         -------
@@ -407,7 +416,7 @@ def compare(
         A number of processes, any executor of concurrent.futures, or a client of dask; one trial after the other if
         not given.
     progress : bool
-        Show a progress bar on a terminal when it takes more than two seconds.
+        Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
     profiles : dict, optional
         Curves of Profiles beside ``data``, one array (arrivals, points) each.
     null : number or mapping, optional

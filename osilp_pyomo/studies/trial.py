@@ -28,11 +28,12 @@ from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.runs import Run, violations_between
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
+from osilp_pyomo.studies.losses import earned_by, losses_against
 from osilp_pyomo.studies.orders import CHANGING, ranked, ranked_by
 
 ORDERS = ("given", "permutation", "iid", *CHANGING)
 #: The frames that a study is made of.
-FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations")
+FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations", "losses")
 
 Records = dict[str, list[dict[str, Any]]]
 
@@ -175,10 +176,20 @@ class _Trial:
     def records(self) -> Records:
         self.frames: Records = {name: [] for name in FRAMES}
         optima = {name: self._optimum(name) for name in self.plan.benchmarks}
+        # What the optimum of the first benchmark that has one earns with each arrival.
+        best = next((each for each in optima.values() if each.answer is not None), None)
+        self.hindsight = None if best is None else earned_by(self.program.evaluator, self.arrivals, best).cumsum()
+        told = losses_against(self.program.evaluator, self.arrivals, optima)
         runs = self._replays()
         between = violations_between(self.program.evaluator, self.arrivals, [run.decided for run in runs])
         for entrant, run, found in zip(self.plan.entrants, runs, between, strict=True):
             self._record_run(entrant, run, optima, found)
+            if told is not None:
+                for part, value in told.of(run.decided, run.reasons.to_numpy()).items():
+                    self.frames["losses"].append({
+                        **self.key, "policy": entrant.name, "guard": entrant.guard, "benchmark": told.benchmark,
+                        "part": part, "value": value,
+                    })  # fmt: skip
         if self.tells_curves:
             self._record_use(runs, optima)
         return self.frames
@@ -265,6 +276,7 @@ class _Trial:
                 **self.key, "policy": entrant.name, "guard": entrant.guard, "t": t, "reward": float(earned[t - 1]),
                 "used": float(shares.mean()) if len(shares) else np.nan,
                 "most_used": float(shares.max(initial=-np.inf)),
+                "hindsight": np.nan if self.hindsight is None else float(self.hindsight[t - 1]),
             })  # fmt: skip
 
     def _left(self, remaining: FloatArray) -> FloatArray:

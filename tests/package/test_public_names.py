@@ -18,13 +18,14 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "check_units", "recourse_bound", "compare_plans",
+    "check_units", "recourse_bound", "compare_plans", "to_latex",
 }  # fmt: skip
 MODULES = {
     "displays": {
-        "BracketDisplay", "BudgetDisplay", "OverrunDisplay", "PriceDisplay", "RegretDisplay", "RowsDisplay",
-        "ViolationDisplay",
+        "BracketDisplay", "BudgetDisplay", "LossDisplay", "OverrunDisplay", "PriceDisplay", "RegretDisplay",
+        "RewardDisplay", "RowsDisplay", "ViolationDisplay",
     },
     "dro": {
         "Ambiguity", "Mixture", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
@@ -47,7 +48,7 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 # For other parts of the package, not for users.
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
-    "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
+    "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
     "Run": {"decided"},
 }
 

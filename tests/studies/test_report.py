@@ -47,7 +47,7 @@ def test_the_page_is_whole_and_needs_nothing_else(study, tmp_path):
     checker = Checker()
     checker.feed(text)
     assert checker.open == []
-    assert len(checker.images) == 6
+    assert len(checker.images) == 8
     assert all(image["src"].startswith("data:image/svg+xml;base64,") and image["alt"] for image in checker.images)
     assert "<script" not in text
     assert not re.search(r"""(src|href)=['"](?!data:)""", text)

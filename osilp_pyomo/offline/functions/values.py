@@ -119,9 +119,19 @@ class FunctionValue(Shown):
             told["lower"], told["upper"] = self.space.domain.lower.tolist(), self.space.domain.upper.tolist()
         return told
 
-    def plot(self) -> Any:
-        """Draw it: a curve over its index, a rule by what each entry of the vector changes; needs matplotlib."""
-        return draw("function", self)
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw it: a curve over its index, a rule by what each entry of the vector changes; needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("function", self, figure=figure)
 
     def __str__(self) -> str:
         return f"{self.name}({self._argument()}) = {self._formula()}"

@@ -51,6 +51,16 @@ def draw(kind: str, *values: Any, figure: Any = None) -> Any:
     return getattr(import_module(module), name)(*values).plot(figure)
 
 
+# The page of each kind of value: a function that gives its text.
+_PAGES = {"run": ("osilp_pyomo.show.run_page", "run_page")}
+
+
+def page_of(kind: str, *values: Any) -> str:
+    """The page of something, as text."""
+    module, name = _PAGES[kind]
+    return str(getattr(import_module(module), name)(*values))
+
+
 def tell(kind: str, *values: Any) -> Any:
     """What there is to tell of values by the function of their kind."""
     module, name = _TELLERS[kind]

@@ -31,7 +31,7 @@ SECTIONS: dict[str, list[Any]] = {
         osilp.Chunks,
     ],
     "Policies": [*(each for each in POLICIES.values() if inspect.signature(each).parameters), osilp.Potential],
-    "Studies": [osilp.compare, osilp.Study.plot, osilp.Study.to_html, osilp.Study.save],
+    "Studies": [osilp.compare, osilp.Study.plot, osilp.Study.to_html, osilp.Run.to_html, osilp.Study.save],
     "Distributionally robust": [
         *AMBIGUITY_SETS, osilp.dro.worst_case_expectation, osilp.dro.worst_case_cvar, osilp.dro.worst_case_probability,
         osilp.scenario.scenarios_needed, osilp.scenario.violation_bound,

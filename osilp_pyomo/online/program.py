@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -290,7 +291,8 @@ class OnlineProgram(Shown, ProgramData):
             guard = "none" if guard is None else guard
             if until is not None:
                 raise OptionError("replay: projected arrivals hold no times; give the data themselves beside until=.")
-        controller = self.controller(policy, guard, **asked)
+        anew = partial(self.controller, policy, guard, **asked)
+        controller = anew()
         arrivals = controller.timed(arrivals, data, "replay")
         outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
@@ -298,7 +300,7 @@ class OnlineProgram(Shown, ProgramData):
                 outcomes.append(controller.meet(batch))
                 shown.update(len(batch))
         outcome, seconds = LoopOutcome.concat(outcomes), perf_counter() - started
-        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None)
+        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None, anew)
 
     def _all_of(self, chunks: Chunks, what: str, time: Any = None) -> pd.DataFrame:
         """All arrivals of chunks as one frame, each looked at by itself; of files with a column of times."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,9 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import MOST_SHOWN, Shown, draw
+from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, page_of
+from osilp_pyomo._files import page_path, write_text_at_once
+from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.audit import audit_points
@@ -27,6 +29,7 @@ from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.identity import DataMoments, Identity, ModelIdentity, identity_of
+from osilp_pyomo.online.stages.intake import Intake
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Why decisions were taken, as the end of "so many ...".
@@ -392,6 +395,17 @@ class Run(RunSummary):
     (0.0, True, 0.0)
     >>> print(run.regret(program.solve_offline()).benchmark)
     R*_T (exact over the continuum)
+    >>> run.data.columns.tolist()
+    ['value', 'place']
+    >>> run.use_over_index(100).round(3).head(2)  # after a hundred arrivals
+         row  index    use  lower   upper
+    0  usage    0.0  2.079   -inf  18.000
+    1  usage    0.0  2.093   -inf  18.018
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = run.to_html(f"{folder}/run.html", title="A band of 100 MHz", units={"reward": "EUR"})
+    ...     page.stat().st_size < 1_000_000
+    True
     >>> figure = run.plot("served", benchmark=program.solve_offline())
     """
 
@@ -403,13 +417,14 @@ class Run(RunSummary):
         outcome: LoopOutcome,
         seconds: float,
         projected: bool = False,
+        anew: Callable[[], Controller] | None = None,
     ) -> None:
         codes = outcome.reasons.astype(int)
         counts = np.bincount(codes, minlength=len(REASONS))
         earned, used = float(outcome.rewards.sum()), outcome.point_use
         super().__init__(evaluator, controller, earned, counts, seconds, projected, used)
         template, index = evaluator.template, arrivals.index
-        self._arrivals, self._taken = arrivals, outcome.decided
+        self._arrivals, self._taken, self._anew = arrivals, outcome.decided, anew
         single = len(template.decisions) == 1 and not template.decisions[0].key
         frames = [template.decision_frame(numbers, index) for numbers in (outcome.decided, outcome.wanted)]
         self.decisions, self.wanted = (frame.iloc[:, 0] if single else frame for frame in frames)
@@ -429,6 +444,85 @@ class Run(RunSummary):
     def decided(self) -> FloatArray:
         """The decisions as numbers (T, n)."""
         return self._taken
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """What was decided."""
+        return self._arrivals
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What turns arrivals into numbers."""
+        return self._evaluator
+
+    @property
+    def data(self) -> pd.DataFrame:
+        """The numbers that each arrival brought, on the index of the decisions."""
+        return Intake(self._evaluator.template.fields).to_frame(self._arrivals)
+
+    def anew(self) -> Controller:
+        """The controller of this run as it was before the first arrival."""
+        if self._anew is None:
+            raise OptionError("to_html: this run does not know its beginning; use one that program.replay gave.")
+        return self._anew()
+
+    def use_over_index(self, t: int | None = None) -> pd.DataFrame:
+        """Use along the index of each semi-infinite row after the first ``t`` arrivals, or after all.
+
+        Columns: ``row``, ``index`` (a number, or a tuple of several), ``use``, and the limits ``lower`` and ``upper``,
+        ordered along the index.
+        """
+        t = len(self._arrivals) if t is None else whole_number(t, "use_over_index: t", 0)
+        if t > len(self._arrivals):
+            raise OptionError(
+                f"use_over_index: t must be at most {len(self._arrivals)}, the arrivals of the run (got {t})."
+            )
+        some, frames = self._arrivals.part(slice(0, t)), []
+        for family, points in zip(self._evaluator.template.families, self._evaluator.points, strict=True):
+            points = points[np.lexsort(points.T[::-1])]
+            places = pd.Series([family.domain.label(point) for point in points], dtype=object).infer_objects()
+            use = self._evaluator.at_points(family, some, self._taken[:t], points)
+            lower, upper = family.limits.limits(points)
+            frames.append(
+                pd.DataFrame({"row": family.name, "index": places, "use": use, "lower": lower, "upper": upper})
+            )
+        return pd.concat(frames, ignore_index=True)
+
+    def to_html(
+        self,
+        path: Any,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        units: Mapping[str, str] | None = None,
+        benchmark: Result | None = None,
+    ) -> Path:
+        """Write the run as one page that moves: a slider over time, use, limits and prices along the index, decisions.
+
+        The file needs no server and asks for nothing. Prices along the way are found by deciding the arrivals again.
+
+        Parameters
+        ----------
+        path : path
+            The page; its folder is made where there is none.
+        title, author : str, optional
+            What stands at its top; the model's own name where there is no title.
+        units : dict, optional
+            Units by the names of the objective, constraints, axes, data and decisions, such as ``{"reward": "EUR"}``.
+        benchmark : Result, optional
+            An optimum of the same arrivals, such as ``program.solve_offline()``, which the run is compared with.
+
+        Returns
+        -------
+        Path
+        """
+        target = page_path(path)
+        if self._projected:
+            raise OptionError(
+                "to_html: projected arrivals do not say what they use at single points; replay the data themselves."
+            )
+        write_text_at_once(target, page_of("run", self, title, author, units, benchmark))
+        return target
 
     def plot(self, what: str | None = None, *, benchmark: Result | None = None, figure: Any = None) -> Any:
         """Draw the run; needs matplotlib.

@@ -24,7 +24,7 @@ _SIDES = {"at least": (PRICE, "asked for"), "at most": (USE, "allowed")}
 
 @dataclass(frozen=True, eq=False)
 class ConflictDisplay:
-    """What cannot hold together in an infeasible model, each limit with its place, times its weight.
+    """What cannot hold together in an infeasible model: each limit with its place, its weight, and limit times weight.
 
     What asks for at least something stands above what allows at most something, the largest first. Times their weights
     the former sum to more than the latter, and that is the contradiction.
@@ -53,52 +53,56 @@ class ConflictDisplay:
     @property
     def height(self) -> float:
         """Height in inches at a width of nine."""
-        return 1.5 + 0.3 * min(len(self.bars), _PARTS + 1)
+        return 1.9 + 0.3 * min(len(self.bars), _PARTS + 1)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
         if not len(self.frame):
             raise DataError("ConflictDisplay: there is nothing to draw, for no conflict is known.")
         figure = new_figure(self.height) if figure is None else figure
-        ax = figure.subplots()
+        left, right = figure.subplots(1, 2, sharey=True)
         parts = self.bars
-        heaviest = parts.loc[parts["part"].abs().sort_values(ascending=False, kind="stable").index][:_PARTS]
+        shares = (parts[["weight", "part"]].abs() / parts[["weight", "part"]].abs().max()).max(axis=1)
+        heaviest = parts.loc[shares.sort_values(ascending=False, kind="stable").index][:_PARTS]
         shown = pd.concat([heaviest[heaviest["side"] == side] for side in ("at least", "at most")])
         places = np.arange(len(shown))[::-1].astype(float)
-        for side, (colour, label) in _SIDES.items():
-            own = (shown["side"] == side).to_numpy()
-            if own.any():
-                ax.barh(places[own], shown["part"][own], height=0.62, color=colour, label=label)
-        ax.set_yticks(places, [name_of(text) for text in shown["text"]])
+        for ax, column in ((left, "weight"), (right, "part")):
+            for side, (colour, label) in _SIDES.items():
+                own = (shown["side"] == side).to_numpy()
+                if own.any():
+                    ax.barh(places[own], shown[column][own], height=0.62, color=colour, label=label)
+            ax.axvline(0, color=LIMIT, linewidth=0.8)
+            ax.margins(y=0.02)
+            ax.grid(axis="x", alpha=0.3)
+        left.set_yticks(places, [name_of(text) for text in shown["text"]])
+        left.set_xlabel("weight in the contradiction")
+        right.set_xlabel("limit times weight")
         rest = len(parts) - len(shown)
         more = f"; {rest:,} small ones are left out" if rest else ""
         asked, allowed = (parts.loc[parts["side"] == side, "part"].sum() for side in _SIDES)
-        ax.set_title(
+        figure.suptitle(
             f"these {len(self.frame):,} limits cannot hold together: {asked:.4g} is asked for, {allowed:.4g} allowed"
             f"{more}",
             fontsize="medium",
         )
-        ax.set_xlabel("limit times its weight in the contradiction")
-        ax.axvline(0, color=LIMIT, linewidth=0.8)
-        ax.margins(y=0.02)
-        ax.grid(axis="x", alpha=0.3)
-        ax.legend(frameon=False, fontsize="small", loc="best")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         return figure
 
     @property
     def bars(self) -> pd.DataFrame:
-        """What is drawn: ``text``, ``side`` and ``part``, limit times weight; many bounds of a side are one bar."""
+        """What is drawn: ``text``, ``side``, ``weight`` and ``part``, limit times weight; many bounds are one bar."""
         made = []
         for side, own in self.frame.assign(part=self.frame["limit"] * self.frame["weight"]).groupby("side", sort=False):
             bounds = own[own["kind"] == "bound"]
             together = len(bounds) > _BOUNDS
             for each in (own[own["kind"] != "bound"] if together else own).to_dict("records"):
-                made.append((self._text(each), side, each["part"]))
+                made.append((self._text(each), side, each["weight"], each["part"]))
             if together:
                 low, high = bounds["limit"].min(), bounds["limit"].max()
                 said = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
-                made.append((f"bounds of {len(bounds):,} variables: {side} {said}", side, bounds["part"].sum()))
-        return pd.DataFrame(made, columns=["text", "side", "part"])
+                text = f"bounds of {len(bounds):,} variables: {side} {said}"
+                made.append((text, side, bounds["weight"].sum(), bounds["part"].sum()))
+        return pd.DataFrame(made, columns=["text", "side", "weight", "part"])
 
     def _text(self, part: Mapping[Any, Any]) -> str:
         name, where = f"'{part['name']}'", ""

@@ -67,7 +67,7 @@ class RowsDisplay:
         return sum(self._panel_height(family) for family in self.axes)
 
     def _panel_height(self, family: str) -> float:
-        return {1: 3.9 if family in self.prices else 2.9, 2: 4.6}.get(len(self.axes[family]), 2.9)
+        return {1: 4.1 if family in self.prices else 3.1, 2: 4.6}.get(len(self.axes[family]), 2.9)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
@@ -114,7 +114,9 @@ class RowsDisplay:
                 beyond = body > rows[side] if side == "upper" else body < rows[side]
                 ax.fill_between(at, body, rows[side], where=beyond, color=PRICE, alpha=0.5, linewidth=0)
         ax.set_title(title, fontsize="medium")
-        ax.legend(frameon=False, fontsize="small")
+        figure.legend(
+            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize="small"
+        )
         ax.margins(x=0.01)
         ax.grid(alpha=0.3)
         if price is not None:
@@ -146,7 +148,8 @@ class RowsDisplay:
             atoms = None
         if atoms is not None and len(atoms):
             ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=PRICE, markersize=11, label="where it has a price")
-            ax.legend(fontsize="small")
+            # Beside the colours, not over them.
+            ax.legend(loc="upper right", bbox_to_anchor=(-0.12, 1.0), frameon=False, fontsize="small")
         ax.set(xlabel=name_of(self.units.with_unit(first)), ylabel=name_of(self.units.with_unit(second)))
         ax.set_title(self._title(family, rows), fontsize="medium")
 

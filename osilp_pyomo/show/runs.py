@@ -180,10 +180,11 @@ class ServedDisplay:
             shown |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
             if binned and decision == list(self.y_labels)[-1]:
                 figure.colorbar(drawn, ax=list(axes.flat), label="served, % of the arrivals there")
+        # In one line, if they fit into it.
+        columns = len(shown) if sum(map(len, shown)) <= 100 else 2
         figure.legend(
-            shown.values(), shown.keys(), loc="outside lower center", ncols=min(3, len(shown)), frameon=False,
-            fontsize="small",
-        )  # fmt: skip
+            shown.values(), shown.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+        )
         return figure
 
     def _draw_dots(self, ax: Any, own: pd.DataFrame) -> Any:
@@ -359,7 +360,9 @@ class UseDisplay:
         end.set_title("at the end", fontsize="medium")
         end.set_xlabel("use and limit")
         end.set_xlim(left=min(0.0, end.get_xlim()[0]))
-        end.legend(frameon=False, fontsize="small", loc="best")
+        figure.legend(
+            *end.get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False, fontsize="small"
+        )
         end.grid(alpha=0.3)
 
     def _broken(self, row: str, own: pd.DataFrame) -> Any:

@@ -15,7 +15,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._displays import WIDTH, Shown
-from osilp_pyomo._files import LOCK, is_beside, locked, refuse_unwritable, write_text_at_once
+from osilp_pyomo._files import LOCK, is_beside, locked, page_path, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
@@ -36,13 +36,13 @@ from osilp_pyomo.studies.files import (
 )
 from osilp_pyomo.studies.measures import Measure, format_summary, measures_for, summarize
 from osilp_pyomo.studies.plan import make_plan, settings_of
-from osilp_pyomo.studies.report import drawn_text, study_page
+from osilp_pyomo.studies.report import answer_of, drawn_text, study_page
 from osilp_pyomo.studies.trial import FRAMES, Job, Plan, Records
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
 # Parts of a header that may change when a study goes on.
-_MAY_CHANGE = ("trials", "versions", "format", "description")
+_MAY_CHANGE = ("trials", "versions", "format", "description", "name", "goal")
 
 
 # Fewer trials than these give intervals that say little.
@@ -100,7 +100,8 @@ class Study(Shown):
         average, that of the resource that was ``most_used``, and what the optimum in ``hindsight`` has earned by then.
     curves : DataFrame
         Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
-        "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
+        "price", per unit of the index, at several moments ``t``, atoms spread by 2 % of the index; "use so far" where
+        the index has one axis.
     iterations : DataFrame
         How exchange went in the first trial.
     losses : DataFrame
@@ -132,6 +133,9 @@ class Study(Shown):
     ['reward', 'relative_regret_exchange', 'relative_regret_projected']
     >>> study.doubts()
     []
+    >>> print(study.headline())
+    Take Resolve: it earns 53.8 % of the best possible, 5.203 on average, and never exceeds capacity; 3 trials cannot
+    tell it from Greedy.
     >>> figure = study.plot("regret")
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -263,25 +267,50 @@ class Study(Shown):
         """
         return study_figure(self, what, figure)
 
-    def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
-        """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
+    def headline(self, units: Mapping[str, str] | None = None) -> str:
+        """Which policy to take, what it earns, and whether limits are kept: the sentence that a page begins with.
+
+        Parameters
+        ----------
+        units : dict, optional
+            As in :meth:`to_html`.
+        """
+        return answer_of(self, units, "headline").headline()
+
+    def to_html(
+        self,
+        path: Any,
+        pictures: bool = True,
+        progress: bool = True,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write the study as one page that needs nothing else: the answer, a picture, a table; all else folded below.
+
+        Below are the first trial over time with a slider, definitions, what was run, all numbers, pictures, the model
+        as mathematics, versions and seed.
 
         Parameters
         ----------
         path : path
             The page; its folder is made where there is none.
         pictures : bool
-            Whether to draw them, which needs matplotlib.
+            Whether to draw those that are folded, which needs matplotlib.
         progress : bool
             Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
+        title, author : str, optional
+            What stands at its top; the model's own name where there is no title.
+        units : dict, optional
+            Units by the names of the objective, constraints, axes, data and decisions, such as ``{"reward": "EUR"}``.
 
         Returns
         -------
         Path
         """
-        target = Path(path)
-        refuse_unwritable(target, "to_html")
-        write_text_at_once(target, study_page(self, pictures, progress))
+        target = page_path(path)
+        write_text_at_once(target, study_page(self, pictures, progress, title, author, units))
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:

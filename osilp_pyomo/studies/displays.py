@@ -58,7 +58,7 @@ class ViolationDisplay(Display):
         curves = study.curves
         if not len(curves):
             return pd.DataFrame()
-        curves = first_grid_last_horizon(curves[curves["kind"] != "price"])
+        curves = first_grid_last_horizon(curves[~curves["kind"].isin(["price", "use so far"])])
         return curves
 
     @property

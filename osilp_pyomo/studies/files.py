@@ -151,7 +151,7 @@ def _read_once(folder: Path) -> Tables:
         except FileNotFoundError:
             # Its study has ended, and the tables have changed; or somebody has removed it.
             continue
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SavedStateError(
                 f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
             ) from None

@@ -49,7 +49,7 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
     "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
-    "Run": {"decided"},
+    "Run": {"anew", "arrivals", "decided", "evaluator"},
 }
 
 

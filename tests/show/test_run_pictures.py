@@ -280,15 +280,19 @@ def test_what_conflicts_is_drawn_with_its_place():
     m = tent()
     m.high = pyo.Constraint(expr=m.x >= 1.5)
     result = osilp.solve(m)
-    (ax,) = result.plot().axes
+    figure = result.plot()
+    ax, other = figure.axes
     (row,) = result.conflict[result.conflict["kind"] == "row"].itertuples()
     told = f"'below' at u = {row.place:.4g}: at most {1 + abs(row.place - 0.3):.6g}"
     assert [text.get_text() for text in ax.get_yticklabels()] == ["'high': at least 1.5", told]
     weights = (result.conflict["limit"] * result.conflict["weight"]).groupby(result.conflict["side"]).sum()
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([weights["at least"], weights["at most"]])
+    assert [bar.get_width() for bar in other.patches] == pytest.approx([weights["at least"], weights["at most"]])
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1)
     assert weights["at least"] > weights["at most"]
     asked, allowed = weights["at least"], weights["at most"]
-    assert ax.get_title() == f"these 2 limits cannot hold together: {asked:.4g} is asked for, {allowed:.4g} allowed"
+    assert (
+        figure.get_suptitle() == f"these 2 limits cannot hold together: {asked:.4g} is asked for, {allowed:.4g} allowed"
+    )
 
 
 def test_many_bounds_are_one_bar_and_their_sum():
@@ -297,7 +301,7 @@ def test_many_bounds_are_one_bar_and_their_sum():
     m.many = pyo.Constraint(expr=sum(m.y[k] for k in m.y) >= 41)
     m.low = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= u)
     result = osilp.solve(m)
-    (ax,) = result.plot().axes
+    ax, _ = result.plot().axes
     assert [text.get_text() for text in ax.get_yticklabels()] == [
         "'many': at least 41", "bounds of 40 variables: at most 1",
     ]  # fmt: skip

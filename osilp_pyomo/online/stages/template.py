@@ -317,6 +317,9 @@ class StageTemplate:
     lower: tuple[tuple[Term, ...] | None, ...]
     upper: tuple[tuple[Term, ...] | None, ...]
     texts: dict[str, str]
+    # How the model and its objective are called; nothing depends on it.
+    model: str = ""
+    goal: str = ""
 
     @property
     def linear(self) -> bool:

@@ -57,6 +57,7 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.model.sets import is_uncertainty_set, labels_of
 from osilp_pyomo.offline.functions.matching import MatchedRows, with_matched_rows
 from osilp_pyomo.offline.functions.simulation import FunctionColumns, Recourse
 from osilp_pyomo.offline.prepare import with_switch_points
@@ -82,7 +83,9 @@ class TracedModel:
         """What depends on uncertain vectors; None where nothing does."""
         families = (*self.problem.families, *(each.family for each in self.matched))
         uncertain = tuple(family for family in families if family.domain.body is not None)
-        return Recourse(self.functions, uncertain, self.problem.core) if uncertain else None
+        sets = (each for data in (*self.families, *self.equations) for each in data.parent_component().continuous_sets)
+        labelled = all(labels_of(each) is not None for each in sets if is_uncertainty_set(each))
+        return Recourse(self.functions, uncertain, self.problem.core, labelled) if uncertain else None
 
     def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
         """Place the chosen grid, or the default one, on each family's domain."""
@@ -211,7 +214,8 @@ def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
     """Refuse anything but a model, or one of its blocks, that holds data."""
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
-        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
+        offline = "; program.solve_offline() gives its optimum" if hasattr(model, "solve_offline") else ""
+        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}{offline}).")
     if not model.is_constructed():
         raise ModelError(
             f"{what}: the model is abstract; call model.create_instance() and {verb or what} the instance."

@@ -100,7 +100,10 @@ class Intake:
             return row
         if hasattr(row, "_asdict"):
             return dict(row._asdict())
-        raise DataError(f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}).")
+        several = "; steps(frame) decides several" if isinstance(row, pd.DataFrame) else ""
+        raise DataError(
+            f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}{several})."
+        )
 
     def _is_data(self, name: Any) -> bool:
         """Whether an entry or a column belongs to the data of an arrival."""

@@ -181,9 +181,9 @@ class LossDisplay(Display):
             ax.set_ylabel(f"lost, % of {against}" if unit else f"lost against {against}")
         # What can be compared has one scale; without a guard losses are of another size.
         for guard in {guard for _, guard in panels}:
-            own = [ax for ax, (_, under) in zip(axes.flat, panels, strict=False) if under == guard]
-            ends = [ax.get_ylim() for ax in own]
-            for ax in own:
+            alike = [ax for ax, (_, under) in zip(axes.flat, panels, strict=False) if under == guard]
+            ends = [ax.get_ylim() for ax in alike]
+            for ax in alike:
                 ax.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
 
     @staticmethod

@@ -87,7 +87,7 @@ def robustify(
     >>> m.cost = pyo.Objective(expr=m.x[0] + 2 * m.x[1])
     >>> robust = osilp.robustify(m, uncertain=[(m.demand, BoxSet([(3, 6), (4, 7)]))])
     >>> robust.meet[1]
-    meet[1]: xi[1] <= x[1]  for all xi in BoxSet of dimension 2
+    meet[1]: demand[1] <= x[1]  for all demand in BoxSet of dimension 2
     >>> result = osilp.solve(robust)
     >>> result.objective, robust.source(robust.meet) is m.meet
     (20.0, True)

@@ -13,7 +13,7 @@ from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OtherSetWarning
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.model.functions.terms import as_leaf, is_number
-from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, same_set, single_sets
+from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, labels_of, same_set, single_sets
 
 
 def continuous_sets(over: Any, block: Any, what: str) -> tuple[Any, ...]:
@@ -89,9 +89,12 @@ def coordinate_names(over: Sequence[Any]) -> tuple[str, ...]:
             named = each.parent_block() is not None and each.local_name not in names
             names.append(each.local_name if named else f"u{number + 1}")
         return tuple(names)
-    if len(over) == 1:
-        return tuple(f"xi[{k}]" for k in range(over[0].dim))
-    return tuple(f"xi{n + 1}[{k}]" for n, each in enumerate(over) for k in range(each.dim))
+    several = len(over) > 1
+    return tuple(
+        name
+        for n, each in enumerate(over)
+        for name in labels_of(each) or [f"xi{n + 1 if several else ''}[{k}]" for k in range(each.dim)]
+    )
 
 
 def coordinate_sizes(over: Sequence[Any], domain: Domain | None, what: str) -> FloatArray:

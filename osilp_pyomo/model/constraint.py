@@ -30,6 +30,7 @@ from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
 from pyomo.core.base.set import Any as AnyValue
 from pyomo.core.base.set import process_setarg
+from pyomo.core.base.units_container import units as pyomo_units
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
@@ -66,8 +67,21 @@ def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
         f"SemiInfiniteConstraint '{self.name}' holds for every point of {self.parent_component().index_text()}: no "
         "solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
         "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is "
-        f"{self.name}.at(point)."
+        f"{self.name}.at(point).{_where_disjunctive(self)}"
     )
+
+
+def _where_disjunctive(data: Any) -> str:
+    """What to do about a row inside of a Disjunct, which gdp.bigm and gdp.hull cannot read."""
+    block = data.parent_block()
+    while block is not None:
+        if block.ctype.__name__ == "Disjunct":
+            return (
+                f" It stands in Disjunct '{block.name}': declare it on the model itself, relaxed where the Disjunct is "
+                "not chosen, such as m.y >= u - M * (1 - m.d.binary_indicator_var)."
+            )
+        block = block.parent_block()
+    return ""
 
 
 def _refused_method(name: str) -> Callable[..., Any]:
@@ -212,6 +226,10 @@ class SemiInfiniteConstraint(Constraint):
         functions, and is refused elsewhere. "collocate" lets it hold at as many points as there are functions, or at
         those of a grid, and tells what is left between them.
 
+    units : unit or tuple of units, optional
+        The unit of the index, such as ``pyo.units.km``: one for all of its coordinates, or one for each. It is read by
+        :func:`check_units`, and told with results.
+
     Examples
     --------
     >>> import pyomo.environ as pyo
@@ -251,6 +269,7 @@ class SemiInfiniteConstraint(Constraint):
         sample: bool = False,
         lipschitz: Any = None,
         equality: Any = "match",
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         """Check what was declared, and sort the sets into ordinary and continuous ones."""
@@ -283,6 +302,7 @@ class SemiInfiniteConstraint(Constraint):
         self.user_rule = rule
         self.where = where
         self.sample = sample
+        self._units_given = units
         self.lipschitz = self._lipschitz_constants(lipschitz, called)
         if not isinstance(equality, Grid) and equality not in ("match", "collocate"):
             raise DeclarationError(
@@ -406,6 +426,9 @@ class SemiInfiniteConstraint(Constraint):
         sets = (each for each in self.continuous_sets for _ in range(each.dim if is_uncertainty_set(each) else 1))
         for placeholder, each in zip(self.placeholders, sets, strict=True):
             placeholder.index_of = each
+        if self._units_given is not None:
+            for placeholder, unit in zip(self.placeholders, self._index_units(), strict=True):
+                placeholder._units = unit
         for each in self.continuous_sets:
             if not is_uncertainty_set(each):
                 self._check_bounds(each)
@@ -416,6 +439,23 @@ class SemiInfiniteConstraint(Constraint):
             appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
+
+    def _index_units(self) -> tuple[Any, ...]:
+        """The unit of each coordinate of the index; None where there is none."""
+        given, count = self._units_given, len(self.placeholders)
+        listed = tuple(given) if isinstance(given, tuple | list) else (given,) * count
+        if len(listed) != count:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{self.name}': units= must be one unit, or one for each of the {count} "
+                f"coordinates of its index (got {len(listed)})."
+            )
+        for each in listed:
+            if each is not None and not hasattr(each, "is_potentially_variable"):
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{self.name}': units= must be a unit of Pyomo, such as pyo.units.km (got "
+                    f"{each!r})."
+                )
+        return tuple(None if each is None else pyomo_units.get_units(each) for each in listed)
 
     def _refuse_other_arguments(self) -> None:
         """Refuse a rule that cannot be called with the model and the index."""

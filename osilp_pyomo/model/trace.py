@@ -12,6 +12,7 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.constraint import Constraint
 from pyomo.dae import ContinuousSet, DerivativeVar, Integral
+from pyomo.gdp import Disjunct, Disjunction
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
@@ -236,6 +237,8 @@ def refuse_foreign_components(model: Any) -> None:
         },
         targets=set(),
     )  # fmt: skip
+    if Disjunct in unknown or Disjunction in unknown:
+        _refuse_disjunctions(model)
     for kind, components in unknown.items():
         hint = (
             "discretize it with pyomo.dae first" if kind in (DerivativeVar, Integral) else "transform or deactivate it"
@@ -250,6 +253,22 @@ def refuse_foreign_components(model: Any) -> None:
                 f"DerivativeVar '{each.name}': its derivative is not discretized, so that it would be a free variable; "
                 "discretize it with pyomo.dae first."
             )
+
+
+def _refuse_disjunctions(model: Any) -> None:
+    """Refuse what generalized disjunctive programming is to be written without, with the way to do so."""
+    for disjunct in model.component_data_objects(Disjunct, active=True, descend_into=(pyo.Block, Disjunct)):
+        for family in semi_infinite_families(disjunct):
+            raise ModelError(
+                f"Disjunct '{disjunct.name}': it holds the SemiInfiniteConstraint '{family.name}', which gdp.bigm "
+                "cannot read; declare that on the model itself, relaxed where the Disjunct is not chosen, such as "
+                "m.y >= u - M * (1 - m.d.binary_indicator_var), and transform the rest by "
+                "pyo.TransformationFactory('gdp.bigm').apply_to(model)."
+            )
+    raise ModelError(
+        "The model holds active Disjuncts or Disjunctions, choices between sets of rows; write them with binary "
+        "variables first, by pyo.TransformationFactory('gdp.bigm').apply_to(model) or 'gdp.hull'."
+    )
 
 
 def active_objective(model: Any) -> Any:

@@ -91,6 +91,8 @@ class FunctionVar(ScalarBlock):
         index such as a Profile. ``bounds=lambda m, p: ...`` gives the pair for each member.
     within : set
         Real numbers, such as NonNegativeReals, whose bounds are kept too.
+    units : unit, optional
+        The unit of its values, such as ``pyo.units.MW``.
 
     Examples
     --------
@@ -143,6 +145,7 @@ class FunctionVar(ScalarBlock):
         sees: Any = None,
         bounds: Any = None,
         within: Any = None,
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         kwds.setdefault("ctype", Block)
@@ -163,6 +166,7 @@ class FunctionVar(ScalarBlock):
         self._declared: dict[str, Any] | None = {
             "sets": sets, "over": over, "basis": basis, "sees": sees, "bounds": bounds, "within": within
         }  # fmt: skip
+        self.units_of_values = None if units is None else pyo.units.get_units(units)
         self._over: tuple[Any, ...] = ()
         self.spaces: dict[Any, FunctionSpace] = {}
         self.limits_of: dict[Any, tuple[Any, Any]] = {}

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo.errors import DataError, ModelError, OptionError
 from osilp_pyomo.index.curves.spaces import FunctionSpace, VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP, excess_of, violation_scale
@@ -54,6 +55,7 @@ class Recourse:
 
         Variables that are ``unknown`` must be those that stand for a worst case: the cost says what they are.
         """
+        draws = as_pandas(draws)
         frame = draws if isinstance(draws, pd.DataFrame) else pd.DataFrame(_as_matrix(draws, what))
         drawn = self._drawn(frame, what)
         families = [family for family in self.families if drawn.has(family.domain.names)]

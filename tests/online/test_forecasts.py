@@ -2,12 +2,17 @@
 
 import numpy as np
 import pandas as pd
+import pyomo.environ as pyo
 import pytest
+from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 from osilp_pyomo.online.forecast import place_of
+from osilp_pyomo.online.sampling.copies import moved_copies
+from osilp_pyomo.online.sampling.sample import Sample
+from osilp_pyomo.online.stages.batch import VIEWS
 
 HORIZON = 24
 
@@ -197,3 +202,35 @@ def test_a_file_without_the_whole_forecast(program, tmp_path):
         write_state(tmp_path / "other.npz", kept, {**arrays, name: value})
         with pytest.raises(SavedStateError):
             osilp.load_controller(tmp_path / "other.npz", program)
+
+
+def test_moved_copies_keep_the_level_of_a_forecast(program):
+    """Copies are evaluated anew from data that say nothing of what a forecast was corrected by."""
+    sample = Sample.of_batch(program.batch(day(8)))
+    plain, scaled = (
+        moved_copies(program, each, True, "pointwise", True, (0, 0)) for each in (sample, sample.at_level(1.5, 0.8))
+    )
+    assert len(plain) == len(scaled) > len(sample)
+    assert scaled.batch.rewards == pytest.approx(1.5 * plain.batch.rewards)
+    for view in VIEWS:
+        assert scaled.batch.use[view] == pytest.approx(0.8 * plain.batch.use[view])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_are_judged_alike_in_steps_and_replays(seed):
+    """Equal requests at four places earn what they cost up to rounding, which differs between steps and batches."""
+    rng = np.random.default_rng(seed)
+    m = pyo.ConcreteModel()
+    m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(40)
+    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: float(rng.integers(4)) / 4)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.served = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.exp(-(((u - m.place[t]) / 0.3) ** 2)) * m.x[t] for t in m.T) <= 8
+    )
+    program = osilp.compile_online(m, stages=m.T, grid=30, basis=osilp.RBF(4))
+    forecast = program.data.sample(frac=1, random_state=seed)
+    run = program.replay(osilp.Resolve(), forecast=forecast, guard="none", progress=False)
+    controller = program.controller(osilp.Resolve(), forecast=forecast, guard="none")
+    steps = [controller.step(row).x for row in program.data.to_dict("records")]
+    assert run.decisions.tolist() == steps

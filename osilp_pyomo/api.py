@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
@@ -12,6 +12,7 @@ from osilp_pyomo._reporting import IterationReporter, say_to
 from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
+from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.added_rows import used_by
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
@@ -43,6 +44,7 @@ def solve(
     time_limit: float | None = None,
     fix_integers: bool = False,
     solver: str = AUTO,
+    solver_options: Mapping[str, Any] | None = None,
     proof: bool | str = AUTO,
     load: bool = True,
     tee: bool = False,
@@ -55,6 +57,8 @@ def solve(
     model : ConcreteModel
         Read, and changed only in the values of its variables and of the Suffixes dual and rc.
     {options}
+    solver_options : dict, optional
+        Options of HiGHS by its own names, such as ``{"threads": 2}``; those that claims lean on are refused.
 
     Returns
     -------
@@ -86,7 +90,11 @@ def solve(
     if grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
-    with IterationReporter(method, tee, progress) as report, recorded_integrals() as accuracies:
+    with (
+        asked_of_highs(solver_options, "solve"),
+        IterationReporter(method, tee, progress) as report,
+        recorded_integrals() as accuracies,
+    ):
         traced = trace_model(model, convex=True)
         if method == "column_generation":
             return _solve_by_columns(model, traced, time_limit, load, tee, started)

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo._options import AUTO, DUAL
+from osilp_pyomo._options import AUTO, DUAL, ENGINES
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
@@ -37,7 +37,7 @@ def lp_model(
     wide = solver == DUAL or (solver == AUTO and lp.columns >= fewest and objection is None)
     if wide:
         return WideModel(lp, scaling, solver, keep_tiny=keep_tiny)
-    return HighsModel(lp, scaling, keep_tiny=keep_tiny)
+    return HighsModel(lp, scaling, keep_tiny=keep_tiny, engine=solver if solver in ENGINES else "")
 
 
 def _objection(lp: FiniteLP) -> str | None:

@@ -54,6 +54,7 @@ from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
 from .persistent import PersistentSolver as PersistentSolver
+from .persistent import sweep as sweep
 from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows

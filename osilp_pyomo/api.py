@@ -24,6 +24,7 @@ from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
+from osilp_pyomo.offline.solved import Solved
 from osilp_pyomo.offline.warmth import Warmth
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.stages.choose import ASKED_AS, choose_solver
@@ -116,10 +117,29 @@ def solve_as_read(
             placed = traced.place_bases(asked.grid, asked.basis)
         with one_thread():
             solved = solve_by(method, traced.problem, placed, exchanging, asked.fix_integers)
+    result = tell(model, traced, solved, started, asked.time_limit, asked.proof, method, accuracies)
+    if load and result.answer is not None:
+        result.load_into(model, traced.variables, traced.constraints)
+    if tee:
+        print(result)
+    return result
+
+
+def tell(
+    model: Any,
+    traced: TracedModel,
+    solved: Solved,
+    started: float,
+    time_limit: float | None,
+    proof: bool | str,
+    method: str,
+    accuracies: Sequence[Any],
+) -> Result:
+    """What was found for a model, in its names."""
     checked = None
     if traced.matched and solved.point is not None and solved.point.x is not None:
-        until = math.inf if asked.time_limit is None else started + asked.time_limit
-        checked = check_matched(traced.matched, solved.point.x, asked.proof, until)
+        until = math.inf if time_limit is None else started + time_limit
+        checked = check_matched(traced.matched, solved.point.x, proof, until)
     seconds = time.monotonic() - started
     result = result_of(traced.problem, solved.method or method, solved, seconds, traced.matched, checked)
     solution = None if solved.point is None else solved.point.x
@@ -138,10 +158,6 @@ def solve_as_read(
         result = changed(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
     if result.answer is not None and active_objective(model) is None:
         result = changed(result, remark="the model has no active objective: any feasible values are an answer")
-    if load and result.answer is not None:
-        result.load_into(model, traced.variables, traced.constraints)
-    if tee:
-        print(result)
     return result
 
 

@@ -199,6 +199,8 @@ class _Terms:
         # Whether something that may change was read and could not be noted.
         self.lost = False
         self.noted: list[tuple[int, int, _Noted]] = []
+        # Blocks times a number that may change: their place, the number, and what it multiplies.
+        self.noted_blocks: list[tuple[int, _Noted, FloatArray]] = []
         self.factors: list[int] = []
         self.columns: list[int] = []
         self.numbers: list[float] = []
@@ -278,15 +280,15 @@ class _Terms:
         """The terms of a block, an array for each entry of the vector; its fixed variables are numbers."""
         variables, count = block.variables, len(block.variables)
         column_of = self.column_of
-        if scale.__class__ is _Noted:
-            self.lost, scale = True, float(scale)
-        weights: Any = scale
+        noted = scale if scale.__class__ is _Noted else None
+        weights: Any = float(scale)
         if any(variable.fixed for variable in variables):
-            self.lasting, self.lost = False, True
+            self.lasting = False
+            self.lost |= self.notes is not None
             values = [each.value if each.fixed else 1.0 for each in variables]
             if None in values or (column and not all(each.fixed for each in variables)):
                 raise NotAffineError
-            weights = scale * np.array(values, dtype=float)
+            weights = weights * np.array(values, dtype=float)
             places = np.array([column if each.fixed else self.column(each) for each in variables])
         elif column:
             raise NotAffineError
@@ -300,6 +302,8 @@ class _Terms:
         for k, numbers in enumerate(found.values()):
             rows[k] = numbers
         entries = np.array([entry or factor for entry in found])
+        if noted is not None:
+            self.noted_blocks.append((len(self.parts), noted, rows))
         self.parts.append((entries[:, None], places[None, :], weights * rows))
 
     def _arrays(self, node: Any) -> dict[int, Any]:
@@ -533,7 +537,9 @@ def affine_trace(relation: Any, axes: Mapping[int, int], noted: bool = False) ->
     if found is None or notes is None or found.lasting:
         return found
     everything = [terms, *limits]
-    known = set().union(*(number.nodes() for each in everything for _, _, number in each.noted))
+    numbers = [number for each in everything for _, _, number in each.noted]
+    numbers += [number for each in everything for _, number, _ in each.noted_blocks]
+    known = set().union(*(number.nodes() for number in numbers))
     if any(each.lost for each in everything) or not {id(node) for node in notes} <= known:
         return found
 
@@ -541,18 +547,17 @@ def affine_trace(relation: Any, axes: Mapping[int, int], noted: bool = False) ->
         for each in everything:
             for part, place, number in each.noted:
                 each.parts[part][2][place] = number.now()
-        return _trace_of(relation, terms, limits)
+            for part, number, rows in each.noted_blocks:
+                each.parts[part][2][...] = number.now() * rows
+        renewed = _trace_of(relation, terms, limits)
+        return None if renewed is None else replace(renewed, again=again)
 
     return replace(found, again=again)
 
 
 def _trace_of(relation: Any, terms: _Terms, limits: Sequence[_Terms]) -> AffineTrace | None:
     """The terms of a relation as arrays; None where they are no finite numbers."""
-    sides: list[FloatArray | None]
-    if limits:
-        sides = [limit.array()[:, 0] for limit in limits]
-    else:
-        sides = [None, np.zeros(len(terms.axes) + 1)]
+    sides = [limit.array()[:, 0] for limit in limits] if limits else [None, np.zeros(len(terms.axes) + 1)]
     whole = terms.array()
     matrix, constant = whole[:, 1:], whole[:, 0]
     if not terms.variables or not np.all(np.isfinite(whole)):

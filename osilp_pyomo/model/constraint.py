@@ -339,7 +339,7 @@ class SemiInfiniteConstraint(Constraint):
     def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, numbers or placeholders."""
         arguments = self.arguments(index, point)
-        with watched_rule():
+        with watched_rule(point):
             return self.user_rule(self.parent_block(), *arguments)
 
     def call_with_numbers(self, index: Any, point: Sequence[Any]) -> Any:

@@ -196,9 +196,7 @@ def group_terms(
 
 def read_again(group: TermGroup, readers: SlotReaders) -> TermGroup:
     """A group with the data of now; the same one where none has changed."""
-    slots = tuple(
-        slot if reader is None else reader()[0] for slot, reader in zip(group.slots, readers, strict=True)
-    )
+    slots = tuple(slot if reader is None else reader()[0] for slot, reader in zip(group.slots, readers, strict=True))
     if all(map(_same_data, slots, group.slots)):
         return group
     assert group.formula is not None

@@ -206,7 +206,7 @@ def read_model(
         columns.register(row.terms(), what)
     names = Names(columns.variables)
     readers: list[RowReaders | None] = [RowReaders() if noted else None for _ in families]
-    compiled = [
+    compiled: list[Rows | None] = [
         affine_rows(row, columns.of, shared)
         if isinstance(row, AffineTrace)
         else None
@@ -252,7 +252,8 @@ def assembled(read: ModelReading) -> TracedModel:
 
 def _made(read: ModelReading, number: int, names: Names) -> tuple[Family, MatchedRows | None]:
     """One family in arrays, and its ordinary rows if it is an equation; those of the last time if nothing changed."""
-    data, rows, domain, row = (part[number] for part in (read.families, read.compiled, read.domains, read.readings))
+    data, rows = read.families[number], read.compiled[number]
+    domain, row = read.domains[number], read.readings[number]
     last = read.known.get(number)
     if last is not None and rows is not None and last[0] is rows and last[1] is domain:
         return last[2], last[3]

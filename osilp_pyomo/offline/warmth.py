@@ -13,6 +13,7 @@ from operator import is_
 from typing import Any
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.lp.programs import LastBasis
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.scan import ContinuumSearch, Search
@@ -72,8 +73,8 @@ class Warmth:
 
     def __init__(self) -> None:
         self.exchange: HeldExchange | None = None
-        self.program: Any = None
+        self.program = LastBasis()
 
     def forget(self) -> None:
         """Begin the next solve as if there had been none."""
-        self.exchange = self.program = None
+        self.exchange, self.program = None, LastBasis()

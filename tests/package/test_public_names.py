@@ -19,7 +19,7 @@ PUBLIC = {
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound",
+    "recourse_bound", "PersistentSolver", "sweep",
 }  # fmt: skip
 MODULES = {
     "displays": {

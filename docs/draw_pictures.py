@@ -3,7 +3,10 @@
 They are committed, so that pages can be read without building anything; the tests draw them again into another folder.
 """
 
+import os
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -76,6 +79,22 @@ def comparison(folder: Path) -> None:
     study.plot("violation").savefig(folder / "comparison.png", **OPTIONS)
 
 
+def of_pages(folder: Path) -> None:
+    """What the code of a page draws last, under the page's name."""
+    home = Path.cwd()
+    for page in ("tutorials/street-lamps.md", "how-to/compare-plans.md"):
+        file = Path(__file__).resolve().parent / page
+        names: dict[str, object] = {"print": lambda *_: None}
+        with tempfile.TemporaryDirectory() as empty:
+            os.chdir(empty)
+            try:
+                for block in re.findall(r"```python\n(.*?)```", file.read_text(), re.DOTALL):
+                    exec(block, names)
+            finally:
+                os.chdir(home)
+        names["figure"].savefig(folder / f"{file.stem}.png", **OPTIONS)
+
+
 # The flow: boxes are values (text, x, y), zones the rooms that hold them (name, left, right, low, high, colour), arrows
 # steps between boxes, with the files that do them (from, to, label, its place and alignment).
 BOXES = [
@@ -134,7 +153,7 @@ def flow(folder: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (overview, rows_of, comparison, flow):
+    for draw in (overview, rows_of, comparison, of_pages, flow):
         draw(folder)
     print("\n".join(sorted(path.name for path in folder.glob("*.png"))))
 

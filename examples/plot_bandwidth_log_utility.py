@@ -63,16 +63,26 @@ runs = {
 for name, run in runs.items():
     print(f"\n{name}: {run.regret(best)}\n{run}")
     assert run.violation == 0
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+
+# %%
+# Who gets what, and when it is lost
+# ----------------------------------
+# In hindsight a user gets more where the band is empty, and the policies find nearly that. What they earn hardly
+# differs on the left; how far they are behind the optimum does, on the right.
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 order = np.argsort(users["place"].to_numpy())
-axes[0].plot(users["place"].to_numpy()[order], best.values.to_numpy()[order], ".", color="0.6", label="hindsight")
-for number, (name, run) in enumerate(runs.items()):
-    axes[0].plot(users["place"], run.decisions, ".", color=f"C{number}", markersize=3, label=name)
-    share = np.cumsum(run.rewards) / best.objective
-    axes[1].plot(np.arange(1, USERS + 1), 100 * share, color=f"C{number}", label=name)
-axes[0].set(xlabel="frequency of the user", ylabel="rate", title="What each user gets")
-axes[1].plot([0, USERS], [0, 100], color="0.6", linewidth=0.8)
-axes[1].set(xlabel="users so far", ylabel="utility, % of hindsight", title="Utility over time")
-for axis in axes:
-    axis.legend()
+place = users["place"].to_numpy()[order]
+earned = users["weight"].to_numpy() * np.log1p(best.values.to_numpy())
+for (name, run), colour, dash in zip(runs.items(), ("#0072B2", "#D55E00"), ("--", "-"), strict=True):
+    rates = run.decisions.iloc[order].rolling(40, center=True).mean()
+    axes[0].plot(place, rates, color=colour, linestyle=dash, label=name)
+    lost = 100 * np.cumsum(earned - run.rewards.to_numpy()) / best.objective
+    axes[1].plot(np.arange(1, USERS + 1), lost, color=colour, linestyle=dash, label=name)
+rates = best.values.iloc[order].rolling(40, center=True).mean()
+axes[0].plot(place, rates, color="#009E73", linewidth=3, alpha=0.7, label="in hindsight")
+axes[1].axhline(0, color="#009E73", linewidth=3, alpha=0.7)
+axes[0].set(xlabel="frequency of the user", ylabel="rate, mean of 40 neighbours", title="What users get")
+axes[1].set(xlabel="users so far", ylabel="behind hindsight, % of its total", title="Utility over time")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 plt.show()

@@ -64,7 +64,7 @@ figure, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
 axis.plot(sines, 20 * np.log10(np.maximum(heard, 1e-4)))
 for name in ("lower", "upper"):
     atoms = result.price[name].atoms
-    axis.plot(atoms.iloc[:, 0], np.full(len(atoms), 20 * np.log10(m.level.value)), "r^", label=None)
+    axis.plot(atoms.iloc[:, 0], np.full(len(atoms), 20 * np.log10(m.level.value)), "^", color="#D55E00", label=None)
 axis.axhline(20 * np.log10(m.level.value), color="grey", linewidth=0.8)
 axis.set(xlabel="sine of the direction", ylabel="gain in dB", ylim=(-50, 3), title="Where the side lobes bind")
 plt.show()

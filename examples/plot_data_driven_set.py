@@ -70,8 +70,8 @@ for kind, axis in zip(("box", "ellipsoid", "budget", "polyhedron"), axes.flat, s
     assert result.certified
     assert held.upper >= COVERAGE
     outside = np.isin(np.arange(len(later)), held.outside)
-    axis.plot(*later[~outside][:600].T, ".", ms=3, color="C0", alpha=0.5)
-    axis.plot(*later[outside][:60].T, "x", ms=4, color="C3")
+    axis.plot(*later[~outside][:600].T, ".", ms=3, color="#0072B2", alpha=0.5)
+    axis.plot(*later[outside][:60].T, "x", ms=4, color="#D55E00")
     in_set = np.ones(len(plane))
     in_set[list(osilp.sets.check(demands, plane).outside)] = 0
     axis.contour(across, up, in_set.reshape(across.shape), levels=[0.5], colors="k")

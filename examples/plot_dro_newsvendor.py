@@ -58,7 +58,7 @@ for radius, profit in zip(radii, profits, strict=True):
     print(f"30 past demands moved by at most {radius} on average: {profit:.4f} expected")
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 axes[0].hist(history, bins=12, density=True, alpha=0.4, label="30 past demands")
-axes[0].vlines(worst.xi, 0, worst.probability, lw=3, color="C3", label="the worst two values")
+axes[0].vlines(worst.xi, 0, worst.probability, lw=3, color="#D55E00", label="the worst two values")
 axes[0].axvline(m.order.value, color="k", linestyle=":", label="order")
 axes[0].set(xlabel="demand", ylabel="probability", title="Mean and variance known")
 axes[0].legend(loc="upper right")

@@ -10,7 +10,7 @@ known up to a tenth the published optimum (ROmodel) is 572.4.
 import matplotlib.pyplot as plt
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.contrib.pyros import BoxSet
+from pyomo.contrib.pyros import BoxSet, CardinalitySet
 
 import osilp_pyomo as osilp
 
@@ -21,8 +21,7 @@ EXPECTED = [45, 30, 60, 55, 25]
 SITES, CUSTOMERS = range(4), range(5)
 
 
-def build_model(share, basis="affine"):
-    demand = BoxSet([((1 - share) * each, (1 + share) * each) for each in EXPECTED])
+def build_model(demand, basis="affine"):
     m = pyo.ConcreteModel("facilities")
     m.opened = pyo.Var(SITES, within=pyo.Binary)
     m.flow = osilp.FunctionVar(SITES, CUSTOMERS, over=demand, basis=basis, bounds=(0, None))
@@ -50,7 +49,7 @@ def build_model(share, basis="affine"):
 # Sites and rules
 # ---------------
 
-model = build_model(0.1)
+model = build_model(BoxSet([(0.9 * each, 1.1 * each) for each in EXPECTED]))
 result = osilp.solve(model)
 opened = [i for i in SITES if model.opened[i].value > 0.5]
 print(f"{result.status}, worst cost {result.objective:.1f}, sites {opened}, certified {result.certified}")
@@ -61,16 +60,20 @@ assert abs(result.objective - 572.4) < 1e-5
 # %%
 # What reacting is worth
 # ----------------------
-# Flows that are fixed at once must send the largest demand to everybody (and may send too much).
+# If all may want more, who reacts has to pay for just that as well. But seldom do all of them want more together. With
+# a limit on how many do, flows that react cost less; those that are fixed must be the largest for everybody.
 
-shares = [0.0, 0.05, 0.1, 0.15, 0.2]
+counts = [0, 1, 2, 3, 4, 5]
+sets = [CardinalitySet(EXPECTED, [0.05 * each for each in EXPECTED], count) for count in counts]
 costs = {
-    "flows react (affine)": [osilp.solve(build_model(share + 1e-9)).objective for share in shares],
-    "flows fixed at once": [osilp.solve(build_model(share + 1e-9, "constant")).objective for share in shares],
+    "flows fixed at once": [osilp.solve(build_model(each, "constant")).objective for each in sets],
+    "flows that react": [osilp.solve(build_model(each)).objective for each in sets],
 }
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
-for (name, values), marker in zip(costs.items(), "os", strict=True):
-    axis.plot([100 * share for share in shares], values, marker=marker, label=name)
-axis.set(xlabel="demand uncertain by (%)", ylabel="worst cost", title="What reacting is worth")
+for (name, values), marker, colour in zip(costs.items(), "os", ("#D55E00", "#0072B2"), strict=True):
+    axis.plot(counts, values, marker=marker, color=colour, label=name)
+    print(name, np.round(values, 1))
+axis.fill_between(counts, *costs.values(), color="#0072B2", alpha=0.12)
+axis.set(xlabel="customers that may want 5 % more, at most", ylabel="worst cost", title="What reacting is worth")
 axis.legend(frameon=False)
 plt.show()

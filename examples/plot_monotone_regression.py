@@ -54,11 +54,11 @@ def curve(m, at):
 grid = np.linspace(0, 1, 201)
 figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
 axis.plot(WHERE, SEEN, ".", color="grey", label="data")
-for name, orders in (("monotone", [1]), ("monotone and convex", [1, 2])):
+for name, orders, dash in (("monotone", [1], "-"), ("monotone and convex", [1, 2], "--")):
     m = shaped(orders)
     result = osilp.solve(m)
     print(f"{name}: misfit {result.objective:.6f}, {result.remark}, certified {result.certified}")
-    axis.plot(grid, curve(m, grid), label=name)
+    axis.plot(grid, curve(m, grid), linestyle=dash, linewidth=2, label=name)
 
 # %%
 # The band: the lowest and the highest value at a place, of all monotone and convex curves whose misfit is at most a

@@ -72,4 +72,13 @@ policies = {"first come, first served": osilp.Greedy(), "bid prices, re-solved":
 study = osilp.compare(program, policies, sampler=season, trials=4, seed=2, benchmarks=["exchange"], progress=False)
 print(study)
 study.plot("price")
+
+# %%
+# Who gets a room
+# ---------------
+# A stay is worth taking if its offer is above what its nights cost, at the price in hindsight: above the diagonal. The
+# picture needs no more than that, however many numbers a request has.
+
+run = program.replay(osilp.Resolve(), requests, progress=False)
+run.plot("served", benchmark=program.solve_offline(requests))
 plt.show()

@@ -70,7 +70,7 @@ some = rng.choice(COUNT, 4000, replace=False)
 road = np.linspace(0, 1, 201)
 figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
 served = online[some] > 0.5
-for chosen, colour, label in ((served, "C0", "served online"), (~served, "0.75", "refused online")):
+for chosen, colour, label in ((served, "#0072B2", "served online"), (~served, "0.75", "refused online")):
     axis.plot(frame["place"][some][chosen], frame["pays"][some][chosen], ".", color=colour, markersize=3, label=label)
 axis.plot(road, best.price.of(place=road), "k", label="what serving there costs, in hindsight")
 axis.set(xlabel="place on the road", ylabel="what a request pays", ylim=(0, 6), title="4,000 of a million requests")

@@ -36,7 +36,14 @@ print(result.price.atoms.to_string(index=False))
 rows = osilp.evaluate_rows(m, result)
 figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
 axis.plot(rows["u"], rows["body"] - rows["lower"])
-axis.plot(result.price.atoms["u"], 0 * result.price.atoms["weight"], "r^", clip_on=False, label="where they touch")
+axis.plot(
+    result.price.atoms["u"],
+    0 * result.price.atoms["weight"],
+    "^",
+    color="#D55E00",
+    clip_on=False,
+    label="where they touch",
+)
 axis.set(xlabel="u", ylabel="polynomial - exp(u)", title="Degree four above exp")
 axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
 axis.legend()

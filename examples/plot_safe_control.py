@@ -62,7 +62,7 @@ for k in range(1, len(time)):
     s, step = state[k - 1], time[1]
     state[k] = s + step * (s**3 + m.a.value * s + m.b.value * s**3)
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
-axis.plot(time, state, color="C0", linewidth=1)
+axis.plot(time, state, color="#0072B2", linewidth=1)
 axis.plot(time, np.exp(-m.rate.value * time), "k--", label="exp(-t), what is guaranteed")
 axis.plot(time, -np.exp(-m.rate.value * time), "k--")
 axis.set(xlabel="time", ylabel="state", title="Nine states return")

@@ -31,6 +31,7 @@ from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
 from .model.functions.component import FunctionVar as FunctionVar
 from .model.integrals.expectation import expectation as expectation
 from .model.integrals.terms import integral as integral
+from .model.latex import to_latex as to_latex
 from .model.profile import Profile as Profile
 from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
@@ -55,10 +56,12 @@ from .online.runs import Regret as Regret
 from .online.runs import Run as Run
 from .persistent import PersistentSolver as PersistentSolver
 from .persistent import sweep as sweep
+from .plans import compare_plans as compare_plans
 from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify
 from .rows import evaluate_rows as evaluate_rows
 from .rows import plot_rows as plot_rows
+from .show.sweeps import plot_sweep as plot_sweep
 from .studies.compare import Study as Study
 from .studies.compare import StudyInterrupted as StudyInterrupted
 from .studies.compare import compare as compare

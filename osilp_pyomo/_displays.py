@@ -1,19 +1,87 @@
-"""Pictures by name: what values draw of themselves, without knowing who draws it.
+"""What values show of themselves: pictures, cards in notebooks and texts, without knowing who makes them.
 
-The rooms of numbers import no picture. A value that has ``plot()`` names its picture; the file that draws it is loaded
-when it is asked for.
+The rooms of numbers import no picture and no page. A value that is to be seen names its kind; the file that shows it is
+loaded when somebody looks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-# The display of each kind of value: a class whose ``plot`` draws it.
-_DISPLAYS = {"function": ("osilp_pyomo.show.functions", "FunctionDisplay")}
+T = TypeVar("T")
+
+# The display of each kind of value: a class or function of values that gives something with ``plot(figure)``.
+_DISPLAYS = {
+    "function": ("osilp_pyomo.show.functions", "FunctionDisplay"),
+    "run": ("osilp_pyomo.show.runs", "RunDisplays"),
+    "left": ("osilp_pyomo.show.runs", "left_display"),
+    "price": ("osilp_pyomo.show.prices", "PriceMeasureDisplay"),
+    "result": ("osilp_pyomo.show.results", "result_display"),
+    "plans": ("osilp_pyomo.show.plans", "PlansDisplay"),
+}
+
+# What is told of each kind of value: a function that gives a text, HTML for the cards of notebooks.
+_TELLERS = {
+    "result": ("osilp_pyomo.show.offline_cards", "result_card"),
+    "price": ("osilp_pyomo.show.offline_cards", "price_card"),
+    "function": ("osilp_pyomo.show.offline_cards", "function_card"),
+    "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
+    "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
+    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
+    "program": ("osilp_pyomo.show.online_cards", "program_card"),
+    "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
+    "decision": ("osilp_pyomo.show.online_cards", "decision_card"),
+    "run": ("osilp_pyomo.show.online_cards", "run_card"),
+    "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
+    "study": ("osilp_pyomo.studies.cards", "study_card"),
+    "worst rows": ("osilp_pyomo.rows", "worst_rows"),
+}
+
+#: Columns of a terminal and of a notebook's output, within which tables stay.
+WIDTH = 100
+# Entries of a long print that are named one by one.
+MOST_SHOWN = 10
 
 
-def draw(kind: str, *values: Any) -> Any:
-    """Draw something by the display of its kind; needs matplotlib."""
+def draw(kind: str, *values: Any, figure: Any = None) -> Any:
+    """Draw something by the display of its kind, into a figure or a new one; needs matplotlib."""
     module, name = _DISPLAYS[kind]
-    return getattr(import_module(module), name)(*values).plot()
+    return getattr(import_module(module), name)(*values).plot(figure)
+
+
+# The page of each kind of value: a function that gives its text.
+_PAGES = {"run": ("osilp_pyomo.show.run_page", "run_page")}
+
+
+def page_of(kind: str, *values: Any) -> str:
+    """The page of something, as text."""
+    module, name = _PAGES[kind]
+    return str(getattr(import_module(module), name)(*values))
+
+
+def tell(kind: str, *values: Any) -> Any:
+    """What there is to tell of values by the function of their kind."""
+    module, name = _TELLERS[kind]
+    return getattr(import_module(module), name)(*values)
+
+
+class Shown:
+    """A value that notebooks show as a card; ``card`` names its kind."""
+
+    card: ClassVar[str]
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """The card that a notebook shows."""
+        text: str = tell(self.card, self)
+        return text
+
+
+def some_of(entries: Sequence[T], write: Callable[[T], str] = str, most: int = MOST_SHOWN) -> list[str]:
+    """Entries as texts, of many of them the first ones and how many more there are."""
+    if len(entries) <= most + 1:
+        return [write(each) for each in entries]
+    return [*(write(each) for each in entries[:most]), f"... and {len(entries) - most:,} more"]

@@ -169,6 +169,14 @@ def refuse_unwritable(path: Any, what: str) -> None:
         raise OptionError(f"{what}: '{path}' cannot be written ({why}); give another path.") from None
 
 
+def page_path(path: Any) -> Path:
+    """The path of a page that is to be written; one that cannot be is refused."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise OptionError(f"to_html: the path of a file is needed, such as 'page.html' (got {path!r}).")
+    refuse_unwritable(path, "to_html")
+    return Path(path)
+
+
 def write_text_at_once(path: Any, text: str) -> None:
     """Write a text, whole or not at all."""
     write_at_once(Path(path), lambda beside: beside.write_text(text, encoding="utf-8"))

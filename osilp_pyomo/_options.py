@@ -151,7 +151,12 @@ SOLVE = (
     PROOF,
     Option("load", True, "bool", "Put the values into the model."),
     Option("tee", False, "bool", "Print the iterations."),
-    Option("progress", True, "bool", "Show a progress bar on a terminal when it takes more than two seconds."),
+    Option(
+        "progress",
+        True,
+        "bool",
+        "Show progress: a bar where it takes more than two seconds; in a log a line each half minute.",
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
-from osilp_pyomo._reporting import IterationReporter
+from osilp_pyomo._reporting import IterationReporter, say_to
 from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
@@ -120,8 +120,7 @@ def solve_as_read(
     result = tell(model, traced, solved, started, asked.time_limit, asked.proof, method, accuracies)
     if load and result.answer is not None:
         result.load_into(model, traced.variables, traced.constraints)
-    if tee:
-        print(result)
+    say_to(tee, result)
     return result
 
 
@@ -175,8 +174,7 @@ def _solve_by_columns(
             # A policy without a formula has no coefficients.
             if each.name not in result.values.index:
                 each.set_value(None)
-    if tee:
-        print(result)
+    say_to(tee, result)
     return result
 
 

@@ -3,9 +3,11 @@
 from osilp_pyomo.studies.displays import (
     BracketDisplay,
     BudgetDisplay,
+    LossDisplay,
     OverrunDisplay,
     PriceDisplay,
     RegretDisplay,
+    RewardDisplay,
     RowsDisplay,
     ViolationDisplay,
 )
@@ -13,9 +15,11 @@ from osilp_pyomo.studies.displays import (
 __all__ = [
     "BracketDisplay",
     "BudgetDisplay",
+    "LossDisplay",
     "OverrunDisplay",
     "PriceDisplay",
     "RegretDisplay",
+    "RewardDisplay",
     "RowsDisplay",
     "ViolationDisplay",
 ]

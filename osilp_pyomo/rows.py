@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import MOST_SHOWN
 from osilp_pyomo.errors import DataError, GridError, OptionError
 from osilp_pyomo.index.choose import by_family, default_grid, names_of, place_grids
 from osilp_pyomo.index.domain import Domain
@@ -16,8 +18,10 @@ from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
 from osilp_pyomo.model.constraint import semi_infinite_families
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
+from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.results import Result
+from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.show.rows import RowsDisplay
 
 # Points along an interval, its ends among them, and along each side of a plane.
@@ -103,6 +107,13 @@ def plot_rows(
     >>> figure.axes[0].get_title()
     "'above': kept at all 801 points"
     """
+    return rows_display(model, result, grid, families).plot()
+
+
+def rows_display(
+    model: Any, result: Result | None = None, grid: Any = None, families: Sequence[Any] | None = None
+) -> RowsDisplay:
+    """What :func:`plot_rows` draws."""
     found = _frames(model, result, grid, families)
     prices = {} if result is None or result.answer is None or result.answer.price is None else result.prices
     return RowsDisplay(
@@ -110,7 +121,38 @@ def plot_rows(
         {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
         {family.name: family.domain.inside for family, _ in found if family.domain.inside is not None},
-    ).plot()
+    )
+
+
+def worst_rows(constraint: Any) -> dict[Any, tuple[str, ...]]:
+    """Point, lower limit, body, upper limit and slack where each family has least room, by its index, as texts.
+
+    At the values that the variables have now, found as exchange finds violated rows. Nothing where variables have no
+    values or rows cannot be evaluated; of very many families the first ones are looked at.
+    """
+    families = list(itertools.islice(constraint.items(), MOST_SHOWN))
+    try:
+        model = constraint.model()
+        traced = trace_families(model, [family for _, family in families])
+        x = _values(model, traced, None)
+        by_name = {family.name: index for index, family in families}
+        found = {by_name[family.name]: _worst(family, x) for family in traced.problem.families}
+    except Exception:  # what is printed must not fail, and a rule is the user's own code
+        return {}
+    return {index: found[index] for index, _ in families if index in found}
+
+
+def _worst(family: Family, x: FloatArray) -> tuple[str, ...]:
+    # An index without end is looked at on a box that stands for it.
+    within = compactify(family)
+    (search,) = searches_for([within])
+    point = within.user_points(search.worst(x).points[:1])
+    lower, upper = (float(limit[0]) for limit in family.limits(point))
+    body = float(family.activity(point, x)[0])
+    slack = min(body - lower, upper - body)
+    ends = ["None" if np.isinf(limit) else f"{limit:.6g}" for limit in (lower, upper)]
+    place = family.domain.describe(point[0])
+    return place, ends[0], f"{body:.6g}", ends[1], f"{slack:.3g}"
 
 
 def _frames(

@@ -15,7 +15,7 @@ from typing import Any
 from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
-from osilp_pyomo.cli.main import build_parser
+from osilp_entry.command import build_parser
 from osilp_pyomo.dro import AMBIGUITY_SETS
 from osilp_pyomo.index.registry import BASES, GRIDS
 from osilp_pyomo.online.registry import POLICIES
@@ -31,7 +31,7 @@ SECTIONS: dict[str, list[Any]] = {
         osilp.Chunks,
     ],
     "Policies": [*(each for each in POLICIES.values() if inspect.signature(each).parameters), osilp.Potential],
-    "Studies": [osilp.compare, osilp.Study.plot, osilp.Study.to_html, osilp.Study.save],
+    "Studies": [osilp.compare, osilp.Study.plot, osilp.Study.to_html, osilp.Run.to_html, osilp.Study.save],
     "Distributionally robust": [
         *AMBIGUITY_SETS, osilp.dro.worst_case_expectation, osilp.dro.worst_case_cvar, osilp.dro.worst_case_probability,
         osilp.scenario.scenarios_needed, osilp.scenario.violation_bound,

@@ -65,7 +65,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="same seed, same numbers (default 0)")
     command.add_argument("--workers", type=int, metavar="N", help="processes (default: none, one trial after another)")
     command.add_argument("--save", metavar="FOLDER", help="keep every trial there, and go on with those that are there")
-    command.add_argument("--report", metavar="HTML", help="write a page with tables and pictures")
+    command.add_argument("--report", metavar="HTML", help="write a page that begins with the answer")
+    command.add_argument(
+        "--title", metavar="TEXT", help="what stands at the top of the page; the model's name if not given"
+    )
+    command.add_argument("--author", metavar="TEXT", help="who stands below it")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -105,7 +109,7 @@ def run(chosen: argparse.Namespace) -> int:
     talk(study)
     record = study_record(study)
     if chosen.report is not None:
-        record["report"] = str(write_report(study, Path(chosen.report), talk))
+        record["report"] = str(write_report(study, Path(chosen.report), talk, chosen.title, chosen.author))
     if chosen.json:
         print_json(record)
     return DONE

@@ -80,10 +80,12 @@ def study_record(study: Study) -> dict[str, Any]:
     }
 
 
-def write_report(study: Study, path: Path, talk: Callable[..., Any]) -> Path:
+def write_report(
+    study: Study, path: Path, talk: Callable[..., Any], title: str | None = None, author: str | None = None
+) -> Path:
     """Write the page of a study, with pictures where they can be drawn; say where it is."""
     pictures = can_draw()
-    written = study.to_html(path, pictures=pictures)
+    written = study.to_html(path, pictures=pictures, title=title, author=author)
     why = "" if pictures else " (without pictures: matplotlib is not installed; pip install 'osilp-pyomo[plot]')"
     talk(f"\nReport: {written}{why}")
     return written

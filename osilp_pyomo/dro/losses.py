@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -142,6 +142,34 @@ def difference(one: Any, other: Any) -> Any:
             for term, same in zip(one.terms, other.terms, strict=True)
         )
     )
+
+
+class PiecesAtPoints:
+    """The pieces of a loss at numbered points, called once for all of them while rows are made.
+
+    A rule of Pyomo is called for each row, and a row is of one piece. Rules that are called again later call the loss
+    again, for the data that it reads may be others by then.
+    """
+
+    def __init__(self, loss: Any) -> None:
+        self._loss = loss
+        self._known: dict[Any, list[Any]] | None = None
+
+    def __enter__(self) -> PiecesAtPoints:
+        self._known = {}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._known = None
+
+    def __call__(self, parent: Any, number: Any, point: Callable[[], Any]) -> list[Any]:
+        """All pieces at the point of that number."""
+        if self._known is None:
+            found: list[Any] = self._loss(parent, point())
+            return found
+        if number not in self._known:
+            self._known[number] = self._loss(parent, point())
+        return self._known[number]
 
 
 def at_a_point(block: Any, piece: Any) -> Any:

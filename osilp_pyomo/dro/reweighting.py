@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, refuse_negative
-from osilp_pyomo.dro.losses import at_a_point
+from osilp_pyomo.dro.losses import PiecesAtPoints, at_a_point
 from osilp_pyomo.dro.supports import Support, event_region
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.convex_sets import Body, ScenarioBody
@@ -146,20 +147,23 @@ class Reweighting(Ambiguity):
             left = b.level + b.above[scenario] - b.below[scenario]
             if self.radius is not None:
                 left = left + b.moved[scenario]
-            return left >= at_a_point(b, loss(b.parent_block(), self._scenario(scenario))[piece])
+            return left >= at_a_point(b, found(b.parent_block(), scenario, partial(self._scenario, scenario))[piece])
 
-        block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
+        with PiecesAtPoints(loss) as found:
+            block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
         return value
 
     def _write_levels(self, block: Any, loss: Loss, pieces: int) -> None:
         """A level for each scenario, above all pieces there."""
         count = len(self.scenarios)
         block.level = pyo.Var(range(count))
-        block.rows = pyo.Constraint(
-            range(count),
-            range(pieces),
-            rule=lambda b, i, piece: b.level[i] >= at_a_point(b, loss(b.parent_block(), self._scenario(i))[piece]),
-        )
+
+        def rule(b: Any, scenario: int, piece: int) -> Any:
+            pieces_there = found(b.parent_block(), scenario, partial(self._scenario, scenario))
+            return b.level[scenario] >= at_a_point(b, pieces_there[piece])
+
+        with PiecesAtPoints(loss) as found:
+            block.rows = pyo.Constraint(range(count), range(pieces), rule=rule)
 
     def _write_divergence(self, block: Any, loss: Loss, pieces: int) -> Any:
         """Levels above the pieces of each scenario, and a row over all probabilities."""

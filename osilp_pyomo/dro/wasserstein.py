@@ -8,6 +8,7 @@ Esfahani and Kuhn, 2018, corollary 5.1): probability moves to an end of the supp
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pyomo.contrib.pyros.uncertainty_sets import AxisAlignedEllipsoidalSet, BoxS
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.dro.ambiguity import Ambiguity, Loss, number_or_data, price_atoms, refuse_negative
 from osilp_pyomo.dro.losses import (
+    PiecesAtPoints,
     SumOfMaxima,
     TermShape,
     at_a_point,
@@ -141,13 +143,7 @@ class Wasserstein(Ambiguity):
             block.sums = False
         if block.way == "samples":
             # Nothing is moved.
-            block.rows = pyo.Constraint(
-                range(len(self.samples)),
-                range(pieces),
-                rule=lambda b, i, piece: (
-                    b.level[i] >= at_a_point(b, loss(b.parent_block(), self._vector(self.samples[i]))[piece])
-                ),
-            )
+            self._write_samples(block, loss, pieces)
         elif block.way == "ends":
             self._write_ends(block, loss, pieces)
         elif block.way == "entries":
@@ -162,6 +158,16 @@ class Wasserstein(Ambiguity):
             rule = self._rule(loss)
             block.rows = region.constraint(block, range(len(self.samples)), range(pieces), rule=rule)
         return value
+
+    def _write_samples(self, block: Any, loss: Loss, pieces: int) -> None:
+        """A level for each sample, above all pieces there."""
+
+        def rule(b: Any, sample: int, piece: int) -> Any:
+            pieces_there = found(b.parent_block(), sample, partial(self._vector, self.samples[sample]))
+            return b.level[sample] >= at_a_point(b, pieces_there[piece])
+
+        with PiecesAtPoints(loss) as found:
+            block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), rule=rule)
 
     def write_event(self, block: Any, event: Any) -> Any:
         value = self._levels(block)
@@ -224,15 +230,16 @@ class Wasserstein(Ambiguity):
         def rows(b: Any, sample: int, piece: int, place: int) -> Any:
             point = b.places[sample, place]
             distance = abs(point - float(self.samples[sample, 0]))
-            xi = Vector([point]) if self.support.vector else point
-            return b.level[sample] + distance * b.price >= at_a_point(b, loss(b.parent_block(), xi)[piece])
+            pieces_there = found(b.parent_block(), point, lambda: Vector([point]) if self.support.vector else point)
+            return b.level[sample] + distance * b.price >= at_a_point(b, pieces_there[piece])
 
         def slope(b: Any, piece: int, side: int) -> Any:
             one, zero = (Vector([at]) if self.support.vector else at for at in (float(side), 0.0))
             parent = b.parent_block()
             return at_a_point(b, difference(loss(parent, one)[piece], loss(parent, zero)[piece])) <= b.price
 
-        block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), range(1 + len(ends)), rule=rows)
+        with PiecesAtPoints(loss) as found:
+            block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), range(1 + len(ends)), rule=rows)
         sides = [side for side, end in ((-1, low), (1, high)) if end is None]
         if sides:
             block.slope = pyo.Constraint(range(pieces), sides, rule=slope)
@@ -305,14 +312,11 @@ class Wasserstein(Ambiguity):
         dimension = self.samples.shape[1]
         zero = Vector([0.0] * dimension)
 
-        def rows(b: Any, sample: int, piece: int) -> Any:
-            return b.level[sample] >= loss(b.parent_block(), self._vector(self.samples[sample]))[piece]
-
         def slope(b: Any, piece: int, direction: Any) -> Any:
             parent = b.parent_block()
             return loss(parent, Vector(direction))[piece] - loss(parent, zero)[piece] <= b.price
 
-        block.rows = pyo.Constraint(range(len(self.samples)), range(pieces), rule=rows)
+        self._write_samples(block, loss, pieces)
         block.slope = SemiInfiniteConstraint(range(pieces), unit_ball(self.norm, dimension), rule=slope)
 
     def _write_transport(self, block: Any, loss: Loss, pieces: int) -> None:

@@ -31,6 +31,9 @@ _CENTRED = 2
 # Dimensions up to which a set has its smallest box and its centre in the middle of that, at two programs each: cone
 # programs, and linear ones.
 _BOXED, _BOXED_BY_LP = 8, 32
+# How often bounds of coordinates are taken from those of others, in how many entries of the rows at most, and by which
+# share of the terms they are wider than computed.
+_PASSES, _PASSED_ENTRIES, _PASSED_ROUNDING = 4, 4_000_000, 1e-12
 
 
 class LinearOracle:
@@ -224,6 +227,27 @@ class PolytopeBody(LiftedBody):
         lower, upper = np.full(self.dimension, -np.inf), np.full(self.dimension, np.inf)
         np.minimum.at(upper, column[factor > 0], ends[factor > 0])
         np.maximum.at(lower, column[factor < 0], ends[factor < 0])
+        for _ in range(_PASSES if self._rows.size <= _PASSED_ENTRIES else 0):
+            if np.all(np.isfinite(lower) & np.isfinite(upper)):
+                break
+            lower, upper = self._bounds_by_others(lower, upper)
+        return lower, upper
+
+    def _bounds_by_others(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds of coordinates by rows whose other coordinates have bounds, a rounding wider."""
+        rows = self._rows
+        with np.errstate(invalid="ignore"):
+            least = np.where(rows > 0, rows * lower, np.where(rows < 0, rows * upper, 0.0))
+        endless = np.isinf(least)
+        least = np.where(endless, 0.0, least)
+        others = endless.sum(axis=1)[:, None] - endless
+        room = self._limits[:, None] - (least.sum(axis=1)[:, None] - least)
+        room = room + _PASSED_ROUNDING * (np.abs(self._limits) + np.abs(least).sum(axis=1))[:, None]
+        room = np.where(others == 0, room, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.where(rows != 0, room / rows, np.nan)
+        upper = np.minimum(upper, np.nanmin(np.where(rows > 0, ends, np.inf), axis=0, initial=np.inf))
+        lower = np.maximum(lower, np.nanmax(np.where(rows < 0, ends, -np.inf), axis=0, initial=-np.inf))
         return lower, upper
 
     def contains(self, points: FloatArray) -> BoolArray:

@@ -120,15 +120,18 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
     bound = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
     bound = np.where(np.isfinite(bound), bound, 0.0)
 
-    def note(columns: IntArray, coefficients: FloatArray, limit: float) -> None:
-        largest[columns] = np.maximum(largest[columns], coefficients)
-        used = coefficients > 0
+    def note_entries(matrix: Any, limits: FloatArray) -> None:
+        """Note rows of a sparse matrix."""
+        rows = np.repeat(np.arange(len(limits)), np.diff(matrix.indptr))
+        columns, sizes = matrix.indices, np.abs(matrix.data)
+        spread, used = np.zeros(len(limits)), np.zeros(len(limits), dtype=np.int64)
+        np.maximum.at(spread, rows, sizes * bound[columns])
+        np.add.at(used, rows, sizes > 0)
         # A limit that is nothing beside what other variables of the row can be says nothing of any of them.
-        spread = float((coefficients * bound[columns]).max(initial=0.0))
-        if spread > 0 and limit <= _NOTHING * spread and used.sum() > 1:
-            reach[columns[used]] = np.inf
-        else:
-            reach[columns[used]] = np.maximum(reach[columns[used]], limit / coefficients[used])
+        hidden = (spread > 0) & (limits <= _NOTHING * spread) & (used > 1)
+        np.maximum.at(largest, columns, sizes)
+        held = sizes > 0
+        np.maximum.at(reach, columns[held], np.where(hidden, np.inf, limits)[rows[held]] / sizes[held])
 
     def note_all(columns: IntArray, sizes: FloatArray, limits: FloatArray) -> None:
         """Note many rows over the same columns at once."""
@@ -139,10 +142,7 @@ def scaling_for(core: FiniteLP, examples: Sequence[tuple[IntArray, RowBlock]]) -
         largest[columns] = np.maximum(largest[columns], sizes.max(axis=0))
         reach[columns] = np.maximum(reach[columns], np.where(used, allowed, 0.0).max(axis=0))
 
-    limits = np.maximum(_finite(core.row_lower), _finite(core.row_upper))
-    for row in range(len(core.row_lower)):
-        entries = slice(core.matrix.indptr[row], core.matrix.indptr[row + 1])
-        note(core.matrix.indices[entries], np.abs(core.matrix.data[entries]), limits[row])
+    note_entries(core.matrix, np.maximum(_finite(core.row_lower), _finite(core.row_upper)))
     free = np.flatnonzero(np.isneginf(core.column_lower) & np.isposinf(core.column_upper) & ~core.integer)
     samples, highest = [], 0.0
     for members, rows in examples:

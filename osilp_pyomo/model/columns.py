@@ -31,10 +31,14 @@ _COMPARED = 256
 
 
 class Names(Sequence[str]):
-    """Names of components, asked for one by one: thousands of them take longer than an LP."""
+    """Names of components, asked for one by one: thousands of them take longer than an LP.
+
+    Members know their model by weak references only; it is held here, so that they have names as long as these live.
+    """
 
     def __init__(self, components: Sequence[Any]) -> None:
         self._components = components
+        self._model = components[0].model() if len(components) else None
 
     def __getitem__(self, k: Any) -> Any:
         return self._components[k].name

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import itertools
 import re
 import sys
 import traceback
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from pyomo.common.collections import ComponentSet
+from pyomo.common.formatting import tabular_writer
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
@@ -30,6 +32,7 @@ from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import tell
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.index.grids import Grid
@@ -38,6 +41,7 @@ from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, Number
 from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
 from osilp_pyomo.model.looked_at import watched_rule
+from osilp_pyomo.model.mathematics import constraint_card, constraint_latex
 from osilp_pyomo.model.sets import (
     body_of,
     is_continuous,
@@ -46,6 +50,10 @@ from osilp_pyomo.model.sets import (
     some_number,
 )
 
+#: What is told of a family at the point with least room.
+WORST = ("Point", "Lower", "Body", "Upper", "Slack")
+# Families that pprint names one by one.
+_PRINTED = 100
 # Where rules are tried with numbers, as shares of each coordinate's range.
 _TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)
 
@@ -154,6 +162,16 @@ class SemiInfiniteConstraintData(ConstraintData):
 
     # Printed, a constraint of Pyomo is its name; here it is the row, for there is no body to print.
     __str__ = __repr__
+
+    def to_latex(self) -> str:
+        """The family in LaTeX, without dollars."""
+        return constraint_latex(self.parent_component(), [self])
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.to_latex()}$"
+
+    def _repr_html_(self) -> str | None:
+        return constraint_card(self.parent_component(), [self])
 
     def row_text(self) -> str:
         """The row as mathematics, long sums cut short."""
@@ -633,6 +651,15 @@ class SemiInfiniteConstraint(Constraint):
 
     def index_text(self) -> str:
         """The continuous index in words: ``u in [0, 1]``."""
+        text = ", ".join(f"{name} in {values}" if values else name for name, values in self.index_parts())
+        return text if self.where is None else f"{text} where {self.where_text()}"
+
+    def where_text(self) -> str:
+        """The name of the condition ``where=``."""
+        return _function_name(self.where) if self.where is not None else ""
+
+    def index_parts(self) -> list[tuple[str, str]]:
+        """Name and values of each continuous set: ``("u", "[0, 1]")``; no values before it is constructed."""
         parts = []
         names = iter(self.index_names())
         for each in self.continuous_sets:
@@ -640,17 +667,16 @@ class SemiInfiniteConstraint(Constraint):
             if is_uncertainty_set(each):
                 for _ in range(each.dim - 1):
                     next(names)
-                parts.append(f"{name.rpartition('[')[0]} in {type(each).__name__} of dimension {each.dim}")
+                parts.append((name.rpartition("[")[0], f"{type(each).__name__} of dimension {each.dim}"))
                 continue
             if not each.is_constructed():
-                parts.append(name)
+                parts.append((name, ""))
                 continue
             low, high = each.bounds()
             left = "(-inf" if low is None else f"[{low:g}"
             right = "inf)" if high is None else f"{high:g}]"
-            parts.append(f"{name} in {left}, {right}")
-        text = ", ".join(parts)
-        return text if self.where is None else f"{text} where {_function_name(self.where)}"
+            parts.append((name, f"{left}, {right}"))
+        return parts
 
     def add(self, index: Any, expr: Any) -> Any:
         """Refused: a family comes from its rule only."""
@@ -677,6 +703,16 @@ class SemiInfiniteConstraint(Constraint):
 
     __str__ = __repr__
 
+    def to_latex(self) -> str:
+        """All its families in LaTeX, without dollars."""
+        return constraint_latex(self, list(self.values()))
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.to_latex()}$" if len(self) else None
+
+    def _repr_html_(self) -> str | None:
+        return constraint_card(self, list(self.values())) if len(self) else None
+
     def _pprint(self) -> Any:
         headers = [
             ("Size", len(self)),
@@ -684,12 +720,30 @@ class SemiInfiniteConstraint(Constraint):
             ("For all", self.index_text()),
             ("Active", self.active),
         ]
-        return headers, self.items, ("Row", "Route", "Active"), lambda _, f: [f.row_text(), f.route, f.active]
+        # Evaluated once: where there is least room, as far as the variables have values.
+        worst = tell("worst rows", self)
+        columns = ("Row", "Route", "Active", *(WORST if worst else ()))
+
+        def entries(index: Any, family: Any) -> list[Any]:
+            found = worst.get(index, ("",) * len(WORST)) if worst else ()
+            return [family.row_text(), family.route, family.active, *found]
+
+        return headers, lambda sort: itertools.islice(self.items(sort), _PRINTED), columns, entries
 
     def display(self, prefix: str = "", ostream: Any = None) -> None:
-        """Print the constraint as mathematics (its body has no single value to show)."""
-        if self.active:
-            (ostream or sys.stdout).write(f"{prefix}{self!r}\n")
+        """Print the constraint as mathematics, and body, limits and slack at the point with least room.
+
+        They are those of the values that the variables have now; without values the rows alone are printed.
+        """
+        if not self.active:
+            return
+        out = ostream or sys.stdout
+        for line in repr(self).splitlines():
+            out.write(f"{prefix}{line}\n")
+        worst = tell("worst rows", self)
+        if worst:
+            out.write(f"{prefix}  least slack, at the values of the variables:\n")
+            tabular_writer(out, f"{prefix}    ", worst.items(), WORST, lambda _, found: found)
 
 
 class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConstraint):
@@ -702,6 +756,10 @@ class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConst
 
     __repr__ = SemiInfiniteConstraint.__repr__
     __str__ = SemiInfiniteConstraint.__repr__
+    # A scalar one may be skipped, or not be constructed yet.
+    to_latex = SemiInfiniteConstraint.to_latex
+    _repr_latex_ = SemiInfiniteConstraint._repr_latex_
+    _repr_html_ = SemiInfiniteConstraint._repr_html_
 
     def clear(self) -> None:
         """Forget the family."""

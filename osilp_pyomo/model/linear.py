@@ -155,7 +155,7 @@ def linear_terms(
             stack.append((_content(node, what), factor))
         elif isinstance(node, numeric.ProductExpression):
             left, right = node.args
-            if not has_free_variable(left):
+            if left.__class__ in native_numeric_types or not has_free_variable(left):
                 stack.append((right, times(factor, left)))
             elif not has_free_variable(right):
                 stack.append((left, times(factor, right)))
@@ -224,7 +224,10 @@ def has_free_variable(node: Any) -> bool:
         current = stack.pop()
         if current.__class__ in native_types:
             continue
-        if current.is_expression_type():
+        if current.__class__ is numeric.MonomialTermExpression:
+            if not current._args_[1].fixed:
+                return True
+        elif current.is_expression_type():
             block = block_of(current)
             stack.extend(current.args if block is None else block.variables)
         elif current.is_variable_type() and not current.fixed:

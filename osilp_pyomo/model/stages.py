@@ -143,6 +143,8 @@ class _Reader:
             lower,
             upper,
             self.texts,
+            _name_of(self.model),
+            "" if objective is None else str(objective.name),
         )
         index = pd.Index(self.places.stages, name="stage", tupleize_cols=False)
         own = tuple(CurveStack.of_tables(tuple(value)) if isinstance(value, list) else value for value in self.data.own)
@@ -638,3 +640,11 @@ def _in_brackets(expression: Any) -> str:
 
 def _renamed(each: Field, name: str) -> Field:
     return replace(each, label=Label(name, each.label.key))
+
+
+def _name_of(model: Any) -> str:
+    """A model's name as the user gave it: Pyomo puts one with dots in quotes, and calls one without "unknown"."""
+    name = str(model.name or "")
+    if name == "unknown":
+        return ""
+    return name[1:-1] if len(name) > 2 and name[0] == name[-1] == '"' else name

@@ -49,3 +49,9 @@ def changed(value: Value, **parts: Any) -> Value:
     for name, part in parts.items():
         object.__setattr__(other, name, part)
     return other
+
+
+def unmade(value: object, name: str) -> partial[Any] | None:
+    """The call that makes a late part; None where the part was looked at before, and costs nothing."""
+    kept = vars(value).get(f"_late_{name}")
+    return kept if isinstance(kept, partial) else None

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.domain import Domain, on_points
@@ -30,7 +31,7 @@ from osilp_pyomo.offline.rows import TermGroup
 _SHARES = {1: 201, 2: 25, 3: 9, 4: 5}
 
 
-class Price(ABC):
+class Price(Shown, ABC):
     """A measure on the index of one family of rows.
 
     Attributes
@@ -47,7 +48,11 @@ class Price(ABC):
     >>> price = osilp.solve(demo_model(arrivals=40)).price
     >>> isinstance(price, osilp.Price), abs(price.integrate(lambda u: 1.0) - price.total) < 1e-9
     (True, True)
+    >>> price.plot().axes[0].get_xlabel()
+    'u'
     """
+
+    card = "price"
 
     def __init__(
         self, family: str, domain: Domain, points: FloatArray, masses: FloatArray, templates: Sequence[TermGroup] = ()
@@ -117,6 +122,20 @@ class Price(ABC):
         arrival = TermGroup(group.kernel, tuple(slots), np.arange(given[0].size))
         cost = arrival.block(slice(None), self.points) @ self.masses if len(self.points) else np.zeros(given[0].size)
         return float(cost[0]) if shape == () else cost.reshape(shape)
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw it along its index: spikes for single points, a curve or colours for a density; needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("price", self, figure=figure)
 
     @property
     @abstractmethod

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from osilp_pyomo._displays import some_of
+
 T = TypeVar("T")
 
 # How a worst row was found, as the end of a sentence.
@@ -48,18 +50,23 @@ _MOST_NAMED = 3
 
 def text_of(result: Any) -> str:
     """What a result prints."""
+    return "\n".join(result_lines(result))
+
+
+def result_lines(result: Any) -> list[str]:
+    """What there is to say of a result, a line for each thing."""
     lines = [f"{result.method}: {result.status} in {result.seconds:.2f} s"]
     if result.answer is None:
         moves = "grows" if result.sense == "maximize" else "falls"
         why = _WITHOUT_ANSWER.get(result.status, "there is no answer").format(moves=moves)
         more = [*_conflict_lines(result), *_used_lines(result), *_remark_lines(result)]
-        return "\n".join([f"{lines[0]}; {why}", *more])
+        return [f"{lines[0]}; {why}", *more]
     lines.append(f"  objective  {result.objective:.10g} ({result.sense})")
     lines += _remark_lines(result)
     if _had_a_choice(result):
         lines.append(f"  method     {result.method}: {result.why}")
     if result.policy is not None:
-        return "\n".join([*lines, *_policy_lines(result)])
+        return [*lines, *_policy_lines(result)]
     lines.append(_bound_line(result))
     lines += _used_lines(result)
     lines += _equation_lines(result)
@@ -93,8 +100,8 @@ def text_of(result: Any) -> str:
         lines.append(f"  trouble    HiGHS was begun anew {restarts} times after numerical trouble")
     sampled = [name for name, route in result.routes.items() if route == "sampled"]
     if sampled:
-        lines.append(f"  sampled    {', '.join(sampled)}: the rule was called at each point")
-    return "\n".join(lines)
+        lines.append(f"  sampled    {', '.join(some_of(sampled))}: the rule was called at each point")
+    return lines
 
 
 def _had_a_choice(result: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown, draw, some_of
 from osilp_pyomo.errors import ModelError, NoSolutionError, PriceError
 from osilp_pyomo.offline.adjustable.column_generation import BestPolicy
 from osilp_pyomo.offline.audit import Audit
@@ -35,7 +36,7 @@ INTEGRALS = ("integral", "error", "size", "place", "points")
 FEASIBLE = 1e-6
 
 
-class FamilyMap(Mapping[str, T], Generic[T]):
+class FamilyMap(Shown, Mapping[str, T], Generic[T]):
     """Something for each family of semi-infinite rows, by name or by component.
 
     Examples
@@ -43,6 +44,8 @@ class FamilyMap(Mapping[str, T], Generic[T]):
     >>> FamilyMap({"c[a]": 1, "c[b]": 2})["c[b]"]
     2
     """
+
+    card = "by family"
 
     def __init__(self, entries: Mapping[str, T]) -> None:
         self._entries = dict(entries)
@@ -60,7 +63,7 @@ class FamilyMap(Mapping[str, T], Generic[T]):
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {value!r}" for name, value in self._entries.items())
+        return "\n".join(some_of(list(self._entries.items()), lambda entry: f"{entry[0]}: {entry[1]!r}"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -105,7 +108,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Shown):
     """What :func:`osilp_pyomo.solve` gives back.
 
     Attributes
@@ -186,10 +189,13 @@ class Result:
     >>> result.price.atoms.round(4)
          u  weight
     0  0.5     1.0
+    >>> figure = result.plot()  # of an infeasible model: what conflicts
     >>> result.load(m)  # put the values into this model, or a clone of it
     >>> round(m.x.value, 6)
     1.0
     """
+
+    card = "result"
 
     method: str
     status: str
@@ -423,8 +429,8 @@ class Result:
         DataFrame
             A row for each draw: every decision that is a function, at the draw; every other variable; ``cost``, the
             objective; and ``violation``, the largest by which a row is violated there, relative to its size. In the
-            cost a variable that stands for a worst case takes the value that the draw needs: one that is the whole
-            objective, or that alone of those with a cost has no bound.
+            cost a variable that stands for a worst case takes the value that the draw needs: the only one of those with
+            a cost that has no bound on the side where it would be best.
 
         Examples
         --------
@@ -449,6 +455,22 @@ class Result:
                 "on what is drawn."
             )
         return self.recourse.simulate(self.solution, draws)
+
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw the prices along their indices, or of an infeasible model what conflicts; needs matplotlib.
+
+        Rows with their limits are drawn by ``osilp_pyomo.plot_rows(model, result)``: a result does not hold them.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("result", self, figure=figure)
 
     def load(self, model: Any) -> None:
         """Put the values into a model's variables, found by name; Suffixes dual and rc are filled."""

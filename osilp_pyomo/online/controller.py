@@ -11,11 +11,16 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, some_of
 from osilp_pyomo._files import write_state
 from osilp_pyomo._options import whole_number
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
+from osilp_pyomo.offline.results import FamilyMap
 from osilp_pyomo.online.checked_policy import is_built_in
+from osilp_pyomo.online.clock.clock import Clock
+from osilp_pyomo.online.clock.times import NOW as _NOW
+from osilp_pyomo.online.clock.times import Times
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.live import Live, too_large
 from osilp_pyomo.online.loop import LoopOutcome, StageLoop
@@ -29,7 +34,7 @@ from osilp_pyomo.online.service.given import as_decision, refuse_impossible, wit
 from osilp_pyomo.online.service.quotes import quote, with_unused_data
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 from osilp_pyomo.online.stages.pieces import Pieces
-from osilp_pyomo.online.stages.template import CONSTANT
+from osilp_pyomo.online.stages.template import CONSTANT, Arrivals
 
 REASONS = ("priced", "tie", "guard", "null", "overrun")
 GUARDS = ("none", *VIEWS)
@@ -37,13 +42,13 @@ BEYOND = ("error", "continue")
 # What saved files call the budgets, and what is left of them.
 _TOTAL = {PROJECTED: "total", POINTWISE: "point_total"}
 _LEFT = {PROJECTED: "remaining", POINTWISE: "point_remaining"}
-_FORESIGHT = "foresight:"
+_FORESIGHT, _CLOCK = "foresight:", "clock:"
 # Arrivals that updates may pass over at a time.
 _AWAITED = 100_000
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Shown):
     """What was decided for one arrival.
 
     Attributes
@@ -71,14 +76,28 @@ class Decision:
     Decision(x=1.0, wanted=1.0, reason='priced', reward=0.9, t=1)
     """
 
+    card = "decision"
+
     x: Any
     wanted: Any
     reason: str
     reward: float
     t: int
 
+    def __repr__(self) -> str:
+        x, wanted = _short(self.x), _short(self.wanted)
+        return f"Decision(x={x}, wanted={wanted}, reason={self.reason!r}, reward={self.reward!r}, t={self.t!r})"
 
-class Controller:
+
+def _short(decided: Any) -> str:
+    """A decision as text, of one with very many parts the first ones."""
+    if not isinstance(decided, dict) or len(decided) <= MOST_SHOWN + 1:
+        return repr(decided)
+    parts = some_of(list(decided.items()), lambda item: f"{item[0]!r}: {item[1]!r}")
+    return f"{{{', '.join(parts)}}}"
+
+
+class Controller(Shown):
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
     Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both.
@@ -120,6 +139,8 @@ class Controller:
     ([1.0, 0.0, 1.0, 1.0, 0.0], ())
     >>> controller.remaining_over_index.columns.tolist()
     ['row', 'index', 'limit', 'remaining']
+    >>> controller.plot().axes[0].get_title()
+    "'usage': kept at all 1,002 points"
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     controller.save(f"{folder}/state.npz")
@@ -127,6 +148,8 @@ class Controller:
     >>> again.t
     5
     """
+
+    card = "controller"
 
     def __init__(
         self,
@@ -139,6 +162,7 @@ class Controller:
         seed: int,
         foretold: Foretold | None = None,
         log: Any = None,
+        times: Times | None = None,
     ) -> None:
         self.program = program
         self.policy = policy
@@ -146,10 +170,14 @@ class Controller:
         self.beyond = beyond
         self.seed = seed
         self._evaluator = program.evaluator
-        self._loop = StageLoop(program, policy, guard, null, seed, foretold)
+        self._clock = None
+        if times is not None:
+            foretold = None if foretold is None else foretold.within(times)
+            self._clock = Clock(times, horizon, None if foretold is None else foretold.arrivals.times)
+        self._loop = StageLoop(program, policy, guard, null, seed, foretold, self._clock)
         self._live = self._loop.begin(horizon)
-        self._log = None if log is None else DecisionLog(program, REASONS, log)
-        self._warned_of: int | None = None
+        self._log = None if log is None else DecisionLog(program, REASONS, log, times)
+        self._warned_of: Any = None
         # A second state of the same size, for steps that must not wait for memory.
         self._spare: Live | None = None
         # Projected arrivals that were found to fit, so that a step need not look at them again.
@@ -166,8 +194,24 @@ class Controller:
 
     @property
     def horizon(self) -> int:
-        """Arrivals that are expected in all."""
+        """Arrivals that are expected in all; in continuous time as they were last estimated."""
         return self._live.horizon
+
+    @property
+    def now(self) -> Any:
+        """In continuous time the time of the last arrival, or that of the beginning; else None."""
+        return None if self._clock is None else self._clock.times.told(float(self._live.clock["now"][0]))
+
+    @property
+    def until(self) -> Any:
+        """In continuous time the end; else None."""
+        return None if self._clock is None else self._clock.times.told(float(self._live.clock["until"][0]))
+
+    @property
+    def time_columns(self) -> dict[str, Any]:
+        """What a replay reads beside the columns of a program: that of times, if there is one."""
+        column = None if self._clock is None else self._clock.times.column
+        return {} if column is None else {str(column): column}
 
     @property
     def reward(self) -> float:
@@ -208,6 +252,24 @@ class Controller:
         """
         return left_along_index(self._evaluator, self._live.left[POINTWISE])
 
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw what is used of each row along its index, as the guard counts it, its limit and its price of now.
+
+        Needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        names = [family.name for family in self.program.template.families]
+        prices = self.price if isinstance(self.price, FamilyMap) else dict(zip(names, [self.price], strict=True))
+        return draw("left", self._evaluator, self._live.left[POINTWISE], prices, figure=figure)
+
     @property
     def log(self) -> pd.DataFrame:
         """The last decisions by number, as many as ``log=`` says, or those of its file: data, decisions, rewards."""
@@ -218,8 +280,12 @@ class Controller:
         return self._log.frame
 
     def __repr__(self) -> str:
+        met = f"{self.t} of {self.horizon} arrivals met"
+        if self._clock is not None:
+            ahead = max(self.horizon - self.t, 0)
+            met = f"{self.t} arrivals met until {self.now!s}, about {ahead} more expected until {self.until!s}"
         return (
-            f"Controller({self.policy!r}, guard={self.guard!r}): {self.t} of {self.horizon} arrivals met, "
+            f"Controller({self.policy!r}, guard={self.guard!r}): {met}, "
             f"{'reward' if self.program.template.maximize else 'cost'} {self.reward:.6g}"
         )
 
@@ -229,13 +295,14 @@ class Controller:
         """Decide an arrival, learn from it, and move on.
 
         Its data come as keywords (``step(value=0.8, place=0.4)``), as a mapping or Series, or as one of the arrivals
-        that ``program.project(frame)`` has projected, which is fastest.
+        that ``program.project(frame)`` has projected, which is fastest. In continuous time ``now=`` says when it came,
+        if a mapping does not (``step(now=9.5, value=0.8, place=0.4)``).
         """
         place = 0
         if row.__class__ is ProjectedArrival:
             batch, place = self._projected(row, theta)
         else:
-            batch = self._one(row, theta)
+            batch = self._one(row, theta, "step")
         if self._loop.steps_single and self._plain:
             # Decided in a copy, which one assignment makes the state: a step happens whole or not at all.
             live = self._live if self._live.pack is not None else self._live.packed()
@@ -257,7 +324,7 @@ class Controller:
 
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:
         """What ``step`` would decide; nothing changes."""
-        batch = self._one(row, theta)
+        batch = self._one(row, theta, "decide")
         outcome = self._loop.run(self._live.copy(), batch, remember=False)
         outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
         return self._decision(outcome, self._live.t + 1)
@@ -268,7 +335,8 @@ class Controller:
         The price learns from what it asked for, the budget pays for what was done. Where it is known late what was
         done, ``t`` is the number of the arrival: the next one if not given. A larger one passes over those between,
         which are awaited (``controller.awaited``) and may be updated later in any order. What awaited arrivals use is
-        not known to the guard until then.
+        not known to the guard until then. In continuous time ``now=`` says when it came; of those that were awaited it
+        may be left out, or lie before the last one's.
         """
         for name, value in (("x", x), ("t", t)):
             if value is not None and name in self.program.intake.by_name and row is None:
@@ -277,7 +345,7 @@ class Controller:
                     "data as a mapping."
                 )
         start, number = self._passed_over(t)
-        batch = self._one(row, theta, count=False)
+        batch = self._one(row, theta, "update", count=False, late=number in self._live.awaited)
         done = None if x is None else as_decision(self.program, x)[None]
         if done is not None:
             refuse_impossible(self.program, done[0], batch, "update")
@@ -298,7 +366,8 @@ class Controller:
             )
         if t - live.t > _AWAITED:
             raise DataError(f"update: {t - live.t - 1} arrivals would be passed over (at most {_AWAITED} can be).")
-        self._refuse_beyond(t - live.t)
+        if self._clock is None:
+            self._refuse_beyond(t - live.t)
         live.awaited = (*live.awaited, *range(live.t + 1, t))
         live.t = t - 1
         return live, t
@@ -349,8 +418,8 @@ class Controller:
                 else f"steps: together=True needs a policy that learns from samples, such as Resolve() (got "
                 f"{self.policy!r}); use hold_price=True."
             )
-        batch = self.program.batch(data, profiles)
-        self._refuse_beyond(len(batch))
+        batch = self._of_frame(data, profiles)
+        self._refuse_beyond(len(batch), batch.arrivals.times)
         batch = self._checked(batch)
         if together:
             outcome = self._live_run(batch, together=True)
@@ -375,7 +444,7 @@ class Controller:
 
         Which decisions were made is not remembered: giving back what was never taken makes room that is not there.
         """
-        batch = self._one(row, theta, count=False)
+        batch = self._one(row, theta, "release", count=False, timeless=True)
         taken = as_decision(self.program, x)[None]
         refuse_impossible(self.program, taken[0], batch, "release")
         if not self._live.t:
@@ -407,8 +476,16 @@ class Controller:
         """
         self._live = with_budget(self.program, self._live, row, amount)
 
-    def revise(self, horizon: int) -> None:
-        """Expect another number of arrivals in all; the budget stays what it is."""
+    def revise(self, horizon: int | None = None, *, until: Any = None) -> None:
+        """Expect another number of arrivals in all, or in continuous time another end; the budget stays what it is."""
+        if self._clock is not None:
+            self._live = self._revised(self._clock, horizon, until)
+            return
+        if until is not None or horizon is None:
+            raise OptionError(
+                "revise: give horizon=, how many arrivals come in all; until= is for controllers in continuous time, "
+                "made with program.controller(..., until=...)."
+            )
         horizon = whole_number(horizon, "revise: horizon")
         if horizon < self._live.t:
             raise OptionError(
@@ -417,6 +494,24 @@ class Controller:
         live = self._live.copy()
         live.horizon, live.rules = horizon, None
         self._live = live
+
+    def _revised(self, clock: Clock, horizon: Any, until: Any) -> Live:
+        if until is None or horizon is not None:
+            raise OptionError(
+                f"revise: this controller runs in continuous time until {self.until!s}; give another end by until=, "
+                "how many arrivals come until then is estimated."
+            )
+        try:
+            end = clock.times.number(until, "revise: until")
+        except DataError as error:
+            raise OptionError(str(error)) from None
+        live = self._live.copy()
+        if end < live.clock["now"][0] or end <= 0.0:
+            raise OptionError(
+                f"revise: until must not lie before {self.now!s}, when the last arrival came (got {until!s})."
+            )
+        live.clock = clock.revised(live.clock, end)
+        return live
 
     def save(self, path: Any) -> None:
         """Write everything that ``osilp_pyomo.load_controller(path, program)`` needs to go on; atomic."""
@@ -432,6 +527,7 @@ class Controller:
             "earned": live.earned,
             "gaps": dict(live.gaps),
             "awaited": list(live.awaited),
+            "clock": None if self._clock is None else self._clock.times.record(),
         }
         arrays = self._arrays(live)
         if live.fractions is not None:
@@ -450,6 +546,7 @@ class Controller:
         for number, pieces in enumerate(live.pieces):
             arrays |= {f"pieces:{number}:{name}": value for name, value in vars(pieces).items()}
         arrays |= {f"{_FORESIGHT}{name}": value for name, value in live.foresight.items()}
+        arrays |= {f"{_CLOCK}{name}": value for name, value in live.clock.items()}
         if self._loop.foresight is not None:
             arrays |= forecast_arrays(self._loop.foresight.foretold, self.program)
         return {**arrays, "null": self._loop.null, **{f"state:{name}": value for name, value in live.state.items()}}
@@ -477,6 +574,7 @@ class Controller:
             pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
             memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
             foresight={name: np.array(arrays[f"{_FORESIGHT}{name}"]) for name in fresh.foresight},
+            clock={name: np.array(arrays[f"{_CLOCK}{name}"]) for name in fresh.clock},
         )
 
     def _along_stepped(self, arrays: Mapping[str, Any]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -512,7 +610,7 @@ class Controller:
         a number for a single scalar decision, else keyed as ``Decision.x``. For linear stages.
         """
         known = with_unused_data(self.program, row, theta)
-        batch = self._one(row, known, count=False)
+        batch = self._one(row, known, "quote", count=False, timeless=True)
         live = self._live.copy()
         return self._given_back(quote(self.program, self._loop, live, batch, self.dual))
 
@@ -582,16 +680,114 @@ class Controller:
 
     # -- one arrival -----------------------------------------------------------------------------------------
 
-    def _one(self, row: Any, theta: Mapping[str, Any], count: bool = True) -> Batch:
-        arrivals = self.program.intake.row(row, theta)
+    def _one(
+        self,
+        row: Any,
+        theta: Mapping[str, Any],
+        what: str,
+        count: bool = True,
+        late: bool = False,
+        timeless: bool = False,
+    ) -> Batch:
+        """An arrival evaluated, with its time; one that is ``late`` may have any, or none."""
+        if self._clock is not None and not timeless:
+            theta, time = self._time_of(self._clock, row, theta, what, late)
+            arrivals = self.program.intake.row(row, theta).at(np.array([time]))
+            count = not late
+        else:
+            if _NOW in theta and _NOW not in self.program.intake.by_name:
+                raise DataError(
+                    f"{what}: now= is for controllers in continuous time, made with program.controller(..., until=...)."
+                    if self._clock is None
+                    else f"{what}: an arrival's time does not matter here; leave now= out."
+                )
+            arrivals = self.program.intake.row(row, theta)
         if count:
-            self._refuse_beyond(1)
+            self._refuse_beyond(1, arrivals.times)
         return self._checked(self._evaluator.batch(arrivals), fresh=True)
+
+    def _time_of(
+        self, clock: Clock, row: Any, theta: Mapping[str, Any], what: str, late: bool
+    ) -> tuple[Mapping[str, Any], float]:
+        """Keywords that are data, and when an arrival came."""
+        column, names = clock.times.column, self.program.intake.by_name
+        if _NOW in names and _NOW in theta and row is None and column != _NOW:
+            raise DataError(
+                f"{what}: this model has data called 'now', so that now= is ambiguous; give the arrival's data as a "
+                "mapping."
+            )
+        given = theta.get(_NOW)
+        if given is None and column is not None:
+            given = theta.get(column) if isinstance(column, str) else None
+            if given is None and isinstance(row, Mapping | pd.Series) and column in row:
+                given = row[column]
+            elif given is None and hasattr(row, "_asdict"):
+                given = row._asdict().get(column)
+        kept = {name: value for name, value in theta.items() if name in names or name not in (_NOW, column)}
+        if given is None:
+            if late:
+                return kept, np.nan
+            raise DataError(
+                f"{what}: this controller runs in continuous time until {self.until!s}; say when the arrival came by "
+                f"now={'' if column is None else f', or by {column!r} in a mapping'}."
+            )
+        number = clock.times.number(given, f"{what}: now")
+        last = float(self._live.clock["now"][0])
+        if number < (0.0 if late else last):
+            raise DataError(
+                f"{what}: the arrival came at {given!s}, before "
+                + (f"since={clock.times.since!s}." if late or number < 0.0 else f"the last one at {self.now!s}.")
+                + " Arrivals come in the order of their times."
+            )
+        return kept, number
+
+    def _of_frame(self, data: Any, profiles: Any) -> Batch:
+        """Arrivals of a frame evaluated, with their times."""
+        if self._clock is None:
+            return self.program.batch(data, profiles)
+        if isinstance(data, Batch):
+            raise OptionError("Projected arrivals hold no times; give the data themselves, or step with now=.")
+        return self._evaluator.batch(self.timed(self.program.arrivals(data, profiles), data, "steps", to_the_end=False))
+
+    def timed(self, arrivals: Arrivals, data: Any, what: str, to_the_end: bool = True) -> Arrivals:
+        """Arrivals with their times, in continuous time; those of the model itself where there is no frame.
+
+        Those after the end are refused where the run is one ``to_the_end``.
+        """
+        if self._clock is None:
+            return arrivals
+        times = self._clock.times
+        if data is None:
+            data = self.program.intake.to_frame(arrivals)
+        elif isinstance(data, Mapping):
+            data = pd.DataFrame(data)
+        numbers = times.of_frame(data, what)
+        before = np.concatenate([self._live.clock["now"], numbers[:-1]])
+        wrong = numbers < before
+        if wrong.any():
+            b = int(np.argmax(wrong))
+            raise DataError(
+                f"{what}: the arrival {arrivals.name(b)!r} came at {times.told(float(numbers[b]))!s}, before "
+                + (f"the last one at {times.told(float(before[b]))!s}." if b or self.t else f"since={times.since!s}.")
+                + f" Arrivals come in the order of their times; sort them by {times.column!r}."
+            )
+        if to_the_end and len(numbers) and numbers[-1] > self._live.clock["until"][0]:
+            raise DataError(
+                f"{what}: an arrival came at {times.told(float(numbers[-1]))!s}, after until={self.until!s}; give a "
+                "later end, or leave such arrivals out."
+            )
+        return arrivals.at(numbers)
 
     def _projected(self, arrival: ProjectedArrival, theta: Mapping[str, Any]) -> tuple[Batch, int]:
         """The batch of a projected arrival and its place there; alone where steps are not taken number by number."""
-        if theta:
+        if theta and (self._clock is None or set(theta) != {_NOW}):
             raise DataError("step: a projected arrival has all its data; give no keywords beside it.")
+        if self._clock is not None:
+            theta, time = self._time_of(self._clock, None, theta, "step", False)
+            now = np.array([time])
+            self._refuse_beyond(1, now)
+            alone = arrival.alone
+            return self._checked(alone.of_another(alone.arrivals.at(now), alone.rewards, alone.use)), 0
         self._refuse_beyond(1)
         if arrival.batch is self._checked_batch:
             return arrival.batch, arrival.place
@@ -640,8 +836,24 @@ class Controller:
             return self.program.index_guard.lifted(batch)
         return batch
 
-    def _refuse_beyond(self, count: int) -> None:
+    def _refuse_beyond(self, count: int, times: FloatArray | None = None) -> None:
         live = self._live
+        if self._clock is not None:
+            assert times is not None
+            if not times[-1] > live.clock["until"][0]:
+                return
+            came, end = self._clock.times.told(float(times[-1])), self.until
+            reached = f"The end {end!s} is reached: an arrival came at {came!s}"
+            if self.beyond == "error":
+                raise HorizonError(f"{reached}; use revise(until=...), or beyond='continue'.")
+            if self._warned_of != end:
+                self._warned_of = end
+                warn_user(
+                    f"{reached}; decisions go on at the last price, on what is left. Tell the controller by "
+                    "revise(until=...) when the end is.",
+                    HorizonWarning,
+                )
+            return
         if live.t + count <= live.horizon:
             return
         reached = f"The horizon of {live.horizon} arrivals is reached ({live.t} were met, {count} more came)"

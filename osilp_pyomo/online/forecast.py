@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.online.clock.times import Times
 from osilp_pyomo.online.stages.template import Arrivals
 
 
@@ -84,26 +85,61 @@ def place_of(count: int, met: int, horizon: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Foretold:
-    """A forecast that was read: arrivals, in their order where they have one."""
+    """A forecast that was read: arrivals, in their order where they have one.
+
+    ``moments`` are their times as the user tells them, and ``arrivals.times`` those since the beginning of a run, once
+    that is known.
+    """
 
     arrivals: Arrivals
     ordered: bool
+    moments: pd.Series | None = None
 
     @classmethod
-    def of(cls, given: Any, read: Callable[[Any, Any], Arrivals]) -> Foretold:
-        """Read a frame, whose rows are in order, or a :class:`Forecast`; ``read`` knows frames and chunks."""
+    def of(
+        cls,
+        given: Any,
+        frame_of: Callable[[Any, Any], pd.DataFrame],
+        read: Callable[[pd.DataFrame, Any], Arrivals],
+        column: Any = None,
+    ) -> Foretold:
+        """Read a frame, whose rows are in order, or a :class:`Forecast`.
+
+        ``frame_of`` makes a frame of what was given, with a column of times; ``column`` holds the times of a plain
+        frame, if it has such a column.
+        """
         forecast = given if isinstance(given, Forecast) else None
-        frame, profiles = (given, None) if forecast is None else (forecast.frame, forecast.profiles)
+        source, profiles = (given, None) if forecast is None else (forecast.frame, forecast.profiles)
+        frame = frame_of(source, column if forecast is None else forecast.time)
         arrivals = read(frame, profiles)
         if not len(arrivals):
             raise DataError("forecast=: there are no arrivals in it; leave it out where nothing is known.")
-        if forecast is None or forecast.time is None:
+        if forecast is None and column is not None and column in frame.columns:
+            forecast = Forecast(frame, column)
+        elif forecast is None or forecast.time is None:
             return cls(arrivals, ordered=forecast is None)
-        return cls(arrivals.take(forecast.order), ordered=True)
+        timed = Forecast(frame, forecast.time)
+        return cls(arrivals.take(timed.order), True, timed._times().iloc[timed.order])
+
+    def within(self, times: Times) -> Foretold:
+        """The same with its times since the beginning of a run, which it must lie in."""
+        if self.moments is None:
+            return self
+        numbers = times.of_series(self.moments, "forecast=: its times")
+        outside = (numbers < 0.0) | (numbers > times.end)
+        if outside.any():
+            first = self.moments.iloc[int(np.argmax(outside))]
+            raise DataError(
+                f"forecast=: one of its times is {first!s}, and arrivals come from {times.since!s} to {times.until!s}; "
+                "leave such rows out, or move the times of another day to this one."
+            )
+        return replace(self, arrivals=self.arrivals.at(numbers))
 
     def thinned(self, most: int) -> Foretold:
         """No more than so many of the arrivals, evenly spread over their order."""
         if len(self.arrivals) <= most:
             return self
         places = np.unique(np.linspace(0, len(self.arrivals) - 1, most).round().astype(int))
-        return Foretold(self.arrivals.take(places), self.ordered)
+        times = self.arrivals.times
+        arrivals = self.arrivals.take(places)
+        return Foretold(arrivals if times is None else arrivals.at(times[places]), self.ordered)

@@ -35,7 +35,8 @@ class Live:
     that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
     says that no point of a guard is overrun, and False that this is not known; ``memory`` holds the arrivals that a
     policy goes through again; ``foresight`` is what was learned about a forecast; ``awaited`` are numbers of arrivals
-    that were passed over, and are still to be updated.
+    that were passed over, and are still to be updated; ``clock`` is what changes with time, of arrivals that come in
+    continuous time, and then ``horizon`` an estimate.
     """
 
     t: int
@@ -55,6 +56,7 @@ class Live:
     memory: Memory | None = None
     foresight: dict[str, FloatArray] = field(default_factory=dict)
     awaited: tuple[int, ...] = ()
+    clock: dict[str, FloatArray] = field(default_factory=dict)
 
     def copy(self) -> Live:
         """A copy whose arrays can be changed; history and memory are shared, and must not be."""
@@ -63,7 +65,7 @@ class Live:
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
             gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, memory=self.memory,
-            foresight=self.foresight, awaited=self.awaited,
+            foresight=self.foresight, awaited=self.awaited, clock=self.clock,
         )  # fmt: skip
 
     def mark(self) -> tuple[Any, Any]:
@@ -102,7 +104,7 @@ class Live:
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
         pieces = [each.left for each in self.pieces]
-        arrays = [*self.left.values(), *self.foresight.values(), self.offers, *pieces]
+        arrays = [*self.left.values(), *self.foresight.values(), *self.clock.values(), self.offers, *pieces]
         arrays += [np.asarray(value) for value in self.state.values()]
         numbers = [each.ravel() for each in arrays if each.dtype.kind == "f"]
         # All in one pass: there are a dozen of them, most of a few numbers.

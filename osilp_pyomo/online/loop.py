@@ -14,8 +14,10 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo._jit import HAS_NUMBA
+from osilp_pyomo._options import MOST
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.online.checked_policy import CheckedPolicy, is_built_in
+from osilp_pyomo.online.clock.clock import Clock
 from osilp_pyomo.online.experience.memory import Lesson, Memory
 from osilp_pyomo.online.experience.policy import ExperienceReplay
 from osilp_pyomo.online.forecast import Foretold
@@ -71,6 +73,11 @@ class LoopOutcome:
         return cls(*(np.concatenate([getattr(piece, each.name) for piece in pieces]) for each in fields(cls)))
 
 
+def _whole(ahead: float) -> int:
+    """How many arrivals are ahead, as a number that can be counted."""
+    return int(min(round(ahead), MOST // 2))
+
+
 # What is done with a portion of arrivals, and what was really done with them.
 Act = Callable[[Batch, FloatArray | None], LoopOutcome]
 
@@ -86,8 +93,10 @@ class StageLoop:
         null: FloatArray,
         seed: int,
         foretold: Foretold | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.program = program
+        self.clock = clock
         self.policy = policy if is_built_in(policy) else CheckedPolicy(policy)
         self.guard = guard
         self.seed = seed
@@ -122,7 +131,7 @@ class StageLoop:
         whole = self.kernel and len(program.template.decisions) == 1 and bool(program.template.integer.all())
         self._portions = Portions(program.index_guard, self._evaluator, program.budget_sizes[POINTWISE], whole)
         plain = not self._evaluator.has_fixed and not self._on_pieces
-        self.steps_single = self._runs_single and plain and not practises
+        self.steps_single = self._runs_single and plain and not practises and clock is None
         # What a single step writes, so that nothing need be allocated.
         self._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
         self._no_points = np.empty((0, 1, self._evaluator.resources[POINTWISE].size))
@@ -150,6 +159,8 @@ class StageLoop:
         if isinstance(self.policy, ExperienceReplay):
             memory = Memory(self._evaluator, self.policy.memory, self.seed)
         live = Live(0, horizon, {}, total, left, 0.0, history, None, offers=offers, pieces=pieces, memory=memory)
+        if self.clock is not None:
+            live.clock = self.clock.begin()
         live.state = self.policy.start(self.setting(live))
         if self.foresight is not None:
             live.foresight = self.foresight.begin()
@@ -223,6 +234,7 @@ class StageLoop:
     def held(self, live: Live, batch: Batch) -> LoopOutcome:
         """Decisions that all use the price of now; guards still see what earlier ones of the batch took."""
         live = live.copy()
+        self._seen_together(live, batch)
         self.reprice(live, batch)
         usage, reach = batch.use[self._view], self._evaluator.reach(batch)
         live.state = self.policy.meet(live.state, self.setting(live), batch.rewards[0], usage[0], reach[0])
@@ -232,6 +244,7 @@ class StageLoop:
         """Decide a batch by one problem, of it and of what comes after it; ``live`` is changed, unless it raises."""
         assert self._samples is not None
         assert live.history is not None
+        self._seen_together(live, batch)
         if self.foresight is not None:
             self.foresight.meet(live, batch, live.state["dual"])
         asked = self._samples.together(live, self._rules(live), batch)
@@ -286,7 +299,54 @@ class StageLoop:
 
     def run(self, live: Live, batch: Batch, forced: FloatArray | None = None, remember: bool = True) -> LoopOutcome:
         """Decide and learn a batch; ``live`` is changed, unless it raises."""
-        return self._in_portions(live, batch, forced, lambda part, some: self._run(live, part, some, remember))
+
+        def act(part: Batch, some: FloatArray | None) -> LoopOutcome:
+            return self._run(live, part, some, remember)
+
+        if self.clock is None:
+            return self._in_portions(live, batch, forced, act)
+        given = self._times_of(batch)
+        times, outcomes, start = self.clock.effective(live.clock, given), [], 0
+        while start < len(batch):
+            self._tick(live, float(times[start]))
+            at = slice(start, self.clock.stretch(live.clock, times, start, live.t))
+            # A single arrival need not be cut out.
+            part = batch if at == slice(0, len(batch)) else batch.part(at)
+            outcomes.append(self._in_portions(live, part, None if forced is None else forced[at], act))
+            live.clock = self.clock.counted(live.clock, given[at])
+            start = at.stop
+        return LoopOutcome.concat(outcomes)
+
+    # -- continuous time -------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _times_of(batch: Batch) -> FloatArray:
+        """When arrivals come; nan where that is not known."""
+        times = batch.arrivals.times
+        return np.full(len(batch), np.nan) if times is None else times
+
+    def _tick(self, live: Live, now: float) -> None:
+        """Estimate anew how many arrivals are ahead, and find the price anew, where that is due before an arrival."""
+        clock, policy = self.clock, self.policy
+        assert clock is not None
+        if not clock.is_due(live.clock, live.t, now):
+            return
+        live.clock, ahead = clock.estimated(live.clock, now, live.t)
+        live.horizon, live.rules = live.t + 1 + _whole(ahead), None
+        if isinstance(policy, Resolve) and clock.price_is_due(live.clock, live.t, ahead, policy.growth):
+            self.reprice(live)
+            live.clock = clock.priced(live.clock, live.t, ahead)
+
+    def _seen_together(self, live: Live, batch: Batch) -> None:
+        """Set the clock to the last arrival of a batch that is decided when all of it is there."""
+        if self.clock is None:
+            return
+        times = self._times_of(batch)
+        now = float(self.clock.effective(live.clock, times)[-1])
+        live.clock = self.clock.counted(live.clock, times)
+        live.clock, ahead = self.clock.estimated(live.clock, now, live.t + len(batch) - 1)
+        live.horizon, live.rules = live.t + len(batch) + _whole(ahead), None
+        live.clock = self.clock.priced(live.clock, live.t + len(batch), ahead)
 
     def _known(self, live: Live, batch: Batch) -> FloatArray:
         """What a sample does with arrivals like these, where they tie; (0, n) where there is nothing known."""
@@ -317,9 +377,11 @@ class StageLoop:
         keys = keys_of(batch)
         pieces, start = [], 0
         while start < len(batch):
-            if policy.due(live.t, live.horizon):
-                self.reprice(live)
-            stop = min(len(batch), start + policy.next_due(live.t, live.horizon) - live.t)
+            stop = len(batch)
+            if self.clock is None:
+                if policy.due(live.t, live.horizon):
+                    self.reprice(live)
+                stop = min(stop, start + policy.next_due(live.t, live.horizon) - live.t)
             at = slice(start, stop)
             part = batch.part(at)
             if self.foresight is not None:
@@ -333,7 +395,11 @@ class StageLoop:
     def reprice(self, live: Live, among: Batch | None = None) -> None:
         """Find the price anew, of a policy that has times for that; arrivals ``among`` are seen but not decided."""
         if self._samples is not None and isinstance(self.policy, Resolve):
-            until = min(self.policy.next_due(live.t, live.horizon), live.horizon)
+            until = self.policy.next_due(live.t, live.horizon)
+            if self.clock is not None:
+                left = (live.horizon - live.t) / self.policy.growth
+                until = max(live.t + 1, min(int(live.t * self.policy.growth) + 1, live.horizon - int(left)))
+            until = min(until, live.horizon)
             self._samples.find(live, self._rules(live), until, among)
 
     def _by_practising(self, live: Live, batch: Batch, forced: FloatArray | None, keep: bool) -> LoopOutcome:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from time import monotonic, perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown, some_of
 from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
@@ -22,6 +24,7 @@ from osilp_pyomo.offline.results import Result
 from osilp_pyomo.online.chunks.replay import replay_chunks
 from osilp_pyomo.online.chunks.solve import solve_chunks
 from osilp_pyomo.online.chunks.source import Chunks, as_chunks, is_chunked
+from osilp_pyomo.online.clock.times import Times
 from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.online.describe import describe
 from osilp_pyomo.online.experience.choose import default_policy, default_text
@@ -36,7 +39,7 @@ from osilp_pyomo.online.runs import Run
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, Batch
 from osilp_pyomo.online.stages.evaluator import Evaluator
 from osilp_pyomo.online.stages.identity import identity_of
-from osilp_pyomo.online.stages.template import Arrivals, StageFamily
+from osilp_pyomo.online.stages.template import StageFamily
 from osilp_pyomo.online.warm_start import warm_dual
 
 BUDGETS = ("per_arrival", "total")
@@ -45,7 +48,7 @@ OFFLINE = ("exchange", "discretized", "projected")
 _ITERATIONS = 500
 
 
-class OnlineProgram(ProgramData):
+class OnlineProgram(Shown, ProgramData):
     """A model compiled for arrivals that come one by one; made by :func:`compile_online`.
 
     It holds plain arrays and compiled formulas, no Pyomo model, and can be pickled.
@@ -86,6 +89,8 @@ class OnlineProgram(ProgramData):
     40 arrivals are expected; each brings value (a number), place (a number)
     """
 
+    card = "program"
+
     # -- what it is --------------------------------------------------------------------------------------
 
     def describe(self) -> str:
@@ -98,7 +103,7 @@ class OnlineProgram(ProgramData):
         return default_policy(self.evaluator, self.solver, self.horizon, needing, projected, forecast is not None)
 
     def __repr__(self) -> str:
-        rows = ", ".join(dict.fromkeys(group.name for group in self.evaluator.groups))
+        rows = ", ".join(some_of(list(dict.fromkeys(group.name for group in self.evaluator.groups)), most=4))
         return (
             f"OnlineProgram: {self.horizon} arrivals, {len(self.template.decisions)} decision"
             f"{'s' * (len(self.template.decisions) > 1)} each, {self.evaluator.resources[PROJECTED].size} resources of "
@@ -119,6 +124,9 @@ class OnlineProgram(ProgramData):
         beyond: str = "continue",
         seed: int = 0,
         log: Any = None,
+        until: Any = None,
+        since: Any = None,
+        time: Any = None,
     ) -> Controller:
         """A controller that meets arrivals one by one.
 
@@ -146,6 +154,14 @@ class OnlineProgram(ProgramData):
             a smoothed sample.
         log : int or path, optional
             How many of the last decisions ``controller.log`` holds, or a .csv file that all are appended to.
+        until : number or date, optional
+            The end, of arrivals that come in continuous time and whose number nobody knows. How many are still to come
+            is then estimated: from the horizon of the program, as the number that is expected until the end, from how
+            many came when, and from the times of the forecast if it has any.
+        since : number or date, optional
+            When such arrivals begin to come; 0 if not given.
+        time : column, optional
+            Which column of frames, forecasts and mappings holds their times; steps by keywords have ``now=``.
         """
         policy = self._default(forecast=forecast)[0] if policy is None else policy
         if not isinstance(policy, Policy):
@@ -155,22 +171,23 @@ class OnlineProgram(ProgramData):
             raise OptionError(f"controller: beyond must be 'error' or 'continue' (got {beyond!r}).")
         SEED.check(seed, "controller")
         chosen = self._guard(guard, null)
-        foretold = read_forecast(self, forecast, (policy,), "controller")
-        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed), foretold, log)
+        times = _times_of(until, since, time)
+        foretold = read_forecast(self, forecast, (policy,), "controller", time)
+        made = Controller(self, policy, chosen, self._null(null), self.horizon, beyond, int(seed), foretold, log, times)
         if warm_start is not None:
             view, read = view_of(policy), self.intake.frame
             size = self.budget_sizes[view]
             made.begin_at(warm_dual(self.evaluator, self.solver, warm_start, view, read, self.horizon, size))
         return made
 
-    def _read_forecast(self, frame: Any, profiles: Any) -> Arrivals:
-        if is_chunked(frame):
-            frame = self._all_of(as_chunks(frame), "forecast=")
-        if not isinstance(frame, pd.DataFrame):
+    def _forecast_frame(self, given: Any, time: Any) -> pd.DataFrame:
+        if is_chunked(given):
+            given = self._all_of(as_chunks(given), "forecast=", time)
+        if not isinstance(given, pd.DataFrame):
             raise OptionError(
-                f"forecast= must be a DataFrame of arrivals, Chunks or a Forecast (got {type(frame).__name__})."
+                f"forecast= must be a DataFrame of arrivals, Chunks or a Forecast (got {type(given).__name__})."
             )
-        return self.intake.frame(frame, profiles)
+        return given
 
     def _guard(self, guard: str | None, null: Any) -> str:
         if guard is None:
@@ -224,6 +241,9 @@ class OnlineProgram(ProgramData):
         seed: int = 0,
         write: Any = None,
         progress: bool = True,
+        until: Any = None,
+        since: Any = None,
+        time: Any = None,
     ) -> Any:
         """Decide many arrivals in order, at kernel speed: the model's own, those of a frame, projected ones, or chunks.
 
@@ -232,7 +252,7 @@ class OnlineProgram(ProgramData):
 
         Parameters
         ----------
-        policy, guard, null, warm_start, forecast, seed
+        policy, guard, null, warm_start, forecast, seed, until, since, time
             As in :meth:`controller`.
         data : DataFrame, what :meth:`project` gave, path, Chunks or iterator of DataFrames, optional
             The model's own arrivals if not given. Those of files and iterators are read and forgotten chunk by chunk.
@@ -241,23 +261,25 @@ class OnlineProgram(ProgramData):
         write : path, optional
             A .parquet or .csv file for the decisions of arrivals in chunks.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
 
         Returns
         -------
         Run, or LongRun for arrivals in chunks
         """
-        started = time.perf_counter()
+        started = perf_counter()
         policy = self._default(isinstance(data, Batch), forecast)[0] if policy is None else policy
+        asked = {"null": null, "warm_start": warm_start, "forecast": forecast, "seed": seed}
+        asked |= {"until": until, "since": since, "time": time}
         if is_chunked(data) or write is not None:
             self._refuse_beside_chunks("replay", data, profiles)
-            controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
+            controller = self.controller(policy, guard, **asked)
             return replay_chunks(self, controller, as_chunks(data), write, progress)
         projected = data if isinstance(data, Batch) else None
         arrivals = self.arrivals(data, profiles) if projected is None else projected.arrivals
         if not len(arrivals):
             raise DataError("replay: there are no arrivals.")
-        if len(arrivals) > self.horizon:
+        if len(arrivals) > self.horizon and until is None:
             raise DataError(
                 f"replay: {len(arrivals)} arrivals came where the program expects {self.horizon}; compile with "
                 "horizon=, or use program.rescaled(horizon)."
@@ -265,18 +287,22 @@ class OnlineProgram(ProgramData):
         if projected is not None:
             self._refuse_projected(policy, guard, null)
             guard = "none" if guard is None else guard
-        controller = self.controller(policy, guard, null=null, warm_start=warm_start, forecast=forecast, seed=seed)
+            if until is not None:
+                raise OptionError("replay: projected arrivals hold no times; give the data themselves beside until=.")
+        anew = partial(self.controller, policy, guard, **asked)
+        controller = anew()
+        arrivals = controller.timed(arrivals, data, "replay")
         outcomes = []
         with bar(progress, total=len(arrivals), desc="replay", unit=" arrivals") as shown:
             for batch in self.evaluator.batches(arrivals) if projected is None else [projected]:
                 outcomes.append(controller.meet(batch))
                 shown.update(len(batch))
-        outcome, seconds = LoopOutcome.concat(outcomes), time.perf_counter() - started
-        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None)
+        outcome, seconds = LoopOutcome.concat(outcomes), perf_counter() - started
+        return Run(self.evaluator, controller, arrivals, outcome, seconds, projected is not None, anew)
 
-    def _all_of(self, chunks: Chunks, what: str) -> pd.DataFrame:
-        """All arrivals of chunks as one frame, each looked at by itself."""
-        frames = list(chunks.frames(self.intake.columns))
+    def _all_of(self, chunks: Chunks, what: str, time: Any = None) -> pd.DataFrame:
+        """All arrivals of chunks as one frame, each looked at by itself; of files with a column of times."""
+        frames = list(chunks.frames(self.intake.columns if time is None else {**self.intake.columns, str(time): time}))
         if not frames:
             raise DataError(f"{what}: there are no arrivals.")
         for frame in frames:
@@ -370,7 +396,7 @@ class OnlineProgram(ProgramData):
             Values are called "variable @ arrival". Arrivals with the same data get the same decisions, unless those
             are whole numbers.
         """
-        started = time.monotonic()
+        started = monotonic()
         if method not in OFFLINE:
             raise OptionError(f"solve_offline: method must be one of {', '.join(OFFLINE)} (got {method!r}).")
         SOLVER.check(solver, "solve_offline")
@@ -411,12 +437,24 @@ class OnlineProgram(ProgramData):
             placed = self.evaluator.functionals if method == "projected" else self.evaluator.grids
             solved = solve_by(method, problem, placed, options)
         result = share_out(
-            result_of(problem, method, solved, time.monotonic() - started), merged, self.template, arrivals.index
+            result_of(problem, method, solved, monotonic() - started), merged, self.template, arrivals.index
         )
         return changed(result, solved_for=identity_of(self.evaluator, arrivals))
 
 
-def read_forecast(program: OnlineProgram, given: Any, policies: Sequence[Policy], what: str) -> Foretold | None:
+def _times_of(until: Any, since: Any, time: Any) -> Times | None:
+    """The times of a run in continuous time, if it has an end."""
+    if until is not None:
+        return Times.of(since, until, time)
+    for name, given in (("since", since), ("time", time)):
+        if given is not None:
+            raise OptionError(f"{name}= is for arrivals in continuous time; say by until= when they end.")
+    return None
+
+
+def read_forecast(
+    program: OnlineProgram, given: Any, policies: Sequence[Policy], what: str, time: Any = None
+) -> Foretold | None:
     """What was given as a forecast, read; refused where no policy learns from samples."""
     if given is None or isinstance(given, Foretold):
         return given
@@ -425,4 +463,4 @@ def read_forecast(program: OnlineProgram, given: Any, policies: Sequence[Policy]
             f"{what}: forecast= is for policies that learn from a sample of arrivals, such as Resolve() (got "
             f"{', '.join(map(repr, policies))}); give those arrivals as warm_start=, which begins at their price."
         )
-    return Foretold.of(given, program._read_forecast)
+    return Foretold.of(given, program._forecast_frame, program.intake.frame, time)

@@ -7,6 +7,7 @@ from typing import Any
 
 from osilp_pyomo._files import read_state
 from osilp_pyomo.errors import OptionError, SavedStateError
+from osilp_pyomo.online.clock.times import Times
 from osilp_pyomo.online.controller import BEYOND, GUARDS, Controller
 from osilp_pyomo.online.policies import Policy, policy_record
 from osilp_pyomo.online.program import OnlineProgram
@@ -49,16 +50,19 @@ def load_controller(path: Any, program: OnlineProgram, policy: Policy | None = N
             f"'{path}' was saved for another program: its formulas, test functions or budgets differ. Compile the same "
             "model with the same grid and basis."
         )
+    clock = header.get("clock")
     check_header(path, header, {"guard": GUARDS, "beyond": BEYOND})
     saved = header["policy"]
     policy = _policy(path, saved) if policy is None else _same_policy(path, saved, policy)
     null = arrays.get("null")
     if null is None or null.shape != (len(program.template.decisions),):
         raise SavedStateError(f"'{path}' is no state that controller.save wrote for this program and policy: no null.")
+    # In continuous time the number of arrivals is estimated from that of the program.
+    horizon = header["horizon"] if clock is None else program.horizon
     try:
         controller = Controller(
-            program, policy, header["guard"], null.astype(float), header["horizon"], header["beyond"], header["seed"],
-            read_forecast(path, arrays, program), log,
+            program, policy, header["guard"], null.astype(float), horizon, header["beyond"], header["seed"],
+            read_forecast(path, arrays, program), log, None if clock is None else Times.of_record(clock),
         )  # fmt: skip
     except (OptionError, TypeError, ValueError, ArithmeticError) as error:
         raise SavedStateError(f"'{path}' was saved with settings that this program cannot have ({error}).") from None

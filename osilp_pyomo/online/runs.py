@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +14,22 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, page_of
+from osilp_pyomo._files import page_path, write_text_at_once
+from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import OptionError
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.audit import audit_points
+from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import REASONS, Controller
 from osilp_pyomo.online.loop import LoopOutcome
+from osilp_pyomo.online.policies import view_of
+from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED
 from osilp_pyomo.online.stages.evaluator import Evaluator, ResourceGroup
 from osilp_pyomo.online.stages.identity import DataMoments, Identity, ModelIdentity, identity_of
+from osilp_pyomo.online.stages.intake import Intake
 from osilp_pyomo.online.stages.template import Arrivals
 
 # Why decisions were taken, as the end of "so many ...".
@@ -43,7 +51,7 @@ BENCHMARKS = {
 
 
 @dataclass(frozen=True)
-class Regret:
+class Regret(Shown):
     """How much less a run earned than a benchmark, which is named.
 
     ``relative`` is a share of the benchmark's size. A negative regret means that the run broke rows that the benchmark
@@ -59,6 +67,8 @@ class Regret:
     >>> regret.benchmark
     'R*_T (exact over the continuum)'
     """
+
+    card = "regret"
 
     value: float
     relative: float
@@ -89,7 +99,7 @@ class RowUse:
         return self.overrun / len(self.excess)
 
 
-class RunSummary(ABC):
+class RunSummary(Shown, ABC):
     """What is known of a run however long it was; what :class:`Run` and :class:`LongRun` share.
 
     Attributes
@@ -105,6 +115,8 @@ class RunSummary(ABC):
     policy, guard, seconds
         What was run, and how long it took.
     """
+
+    card = "run"
 
     def __init__(
         self,
@@ -127,14 +139,26 @@ class RunSummary(ABC):
         self.policy, self.guard = repr(controller.policy), controller.guard
         self._gaps = controller.gaps
         self.price, self.remaining = controller.price, controller.remaining
-        self.dual = controller.dual
+        self.dual, self._view = controller.dual, view_of(controller.policy)
         self.seconds = seconds
         self.horizon = controller.horizon
+        self.until = controller.until
 
     @property
     def projected_remaining(self) -> FloatArray:
         """What is left of each resource of a test function or ordinary row, in the coordinates of the dual."""
         return self._remaining
+
+    def _row_prices(self) -> dict[str, float]:
+        """The last price of each ordinary row over all stages, d objective / d right-hand side."""
+        found: dict[str, float] = {}
+        sense = 1.0 if self.sense == "maximize" else -1.0
+        for group in self._evaluator.groups:
+            if group.family is None:
+                at, unit = group.slices[self._view], self._evaluator.resources[self._view].unit
+                price = sense * group.sign * float(self.dual[at][0] / unit[at][0])
+                found[group.name] = found.get(group.name, 0.0) + price
+        return found
 
     @cached_property
     def uses(self) -> tuple[RowUse, ...]:
@@ -294,16 +318,20 @@ class RunSummary(ABC):
                 return False
         return True
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """What there is to say of it, a line for each thing."""
         told = ", ".join(f"{count} {_WHY[reason]}" for reason, count in self.counts.items())
         met = sum(self.counts.values())
-        of = f"all {met}" if met == self.horizon else f"{met} of {self.horizon}"
+        of = f"all {met}" if met == self.horizon or self.until is not None else f"{met} of {self.horizon}"
         lines = [
             f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",
             f"  decisions  {told}",
         ]
-        for use in self.uses:
+        uses, rows = list(self.uses), self.row_violation
+        if len(uses) > MOST_SHOWN:
+            uses = sorted(uses, key=lambda use: -use.relative)[:MOST_SHOWN]
+        for use in uses:
             if not use.violation:
                 lines.append(f"  violation  none of '{use.name}' {self._kept_where(use)}")
                 continue
@@ -311,15 +339,33 @@ class RunSummary(ABC):
                 f"  violation  {use.violation:.3g} of '{use.name}' at grid points ({100 * use.relative:.3g} % of its "
                 f"limit, {100 * use.share:.3g} % of the points), worst at {use.worst_index}"
             )
-        for name, over in self.row_violation.items():
+        if len(self.uses) > MOST_SHOWN:
+            lines.append(f"  violation  no larger one of {len(self.uses) - MOST_SHOWN:,} other rows")
+        if len(rows) > MOST_SHOWN:
+            rows = rows.sort_values(ascending=False, kind="stable").head(MOST_SHOWN)
+        for name, over in rows.items():
             lines.append(f"  violation  {over:.3g} of the row '{name}'")
+        if len(self.row_violation) > MOST_SHOWN:
+            lines.append(f"  violation  no larger one of {len(self.row_violation) - MOST_SHOWN:,} other ordinary rows")
         if self.uses:
             lines.append(
                 f"             {self.test_violation:.3g} on average against the test functions (the paper's v)"
             )
-        return "\n".join(lines)
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     __repr__ = __str__
+
+    def use_along_index(self) -> pd.DataFrame:
+        """Use and limit along the index of each semi-infinite row: ``row``, ``index``, ``limit`` and ``remaining``."""
+        return left_along_index(self._evaluator, self._point_remaining)
+
+    @property
+    def domains(self) -> dict[str, Domain]:
+        """The index of each semi-infinite row."""
+        return {family.name: family.domain for family in self._evaluator.template.families}
 
 
 class Run(RunSummary):
@@ -349,6 +395,18 @@ class Run(RunSummary):
     (0.0, True, 0.0)
     >>> print(run.regret(program.solve_offline()).benchmark)
     R*_T (exact over the continuum)
+    >>> run.data.columns.tolist()
+    ['value', 'place']
+    >>> run.use_over_index(100).round(3).head(2)  # after a hundred arrivals
+         row  index    use  lower   upper
+    0  usage    0.0  2.079   -inf  18.000
+    1  usage    0.0  2.093   -inf  18.018
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = run.to_html(f"{folder}/run.html", title="A band of 100 MHz", units={"reward": "EUR"})
+    ...     page.stat().st_size < 1_000_000
+    True
+    >>> figure = run.plot("served", benchmark=program.solve_offline())
     """
 
     def __init__(
@@ -359,13 +417,14 @@ class Run(RunSummary):
         outcome: LoopOutcome,
         seconds: float,
         projected: bool = False,
+        anew: Callable[[], Controller] | None = None,
     ) -> None:
         codes = outcome.reasons.astype(int)
         counts = np.bincount(codes, minlength=len(REASONS))
         earned, used = float(outcome.rewards.sum()), outcome.point_use
         super().__init__(evaluator, controller, earned, counts, seconds, projected, used)
         template, index = evaluator.template, arrivals.index
-        self._arrivals, self._taken = arrivals, outcome.decided
+        self._arrivals, self._taken, self._anew = arrivals, outcome.decided, anew
         single = len(template.decisions) == 1 and not template.decisions[0].key
         frames = [template.decision_frame(numbers, index) for numbers in (outcome.decided, outcome.wanted)]
         self.decisions, self.wanted = (frame.iloc[:, 0] if single else frame for frame in frames)
@@ -385,6 +444,114 @@ class Run(RunSummary):
     def decided(self) -> FloatArray:
         """The decisions as numbers (T, n)."""
         return self._taken
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """What was decided."""
+        return self._arrivals
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What turns arrivals into numbers."""
+        return self._evaluator
+
+    @property
+    def data(self) -> pd.DataFrame:
+        """The numbers that each arrival brought, on the index of the decisions."""
+        return Intake(self._evaluator.template.fields).to_frame(self._arrivals)
+
+    def anew(self) -> Controller:
+        """The controller of this run as it was before the first arrival."""
+        if self._anew is None:
+            raise OptionError("to_html: this run does not know its beginning; use one that program.replay gave.")
+        return self._anew()
+
+    def use_over_index(self, t: int | None = None) -> pd.DataFrame:
+        """Use along the index of each semi-infinite row after the first ``t`` arrivals, or after all.
+
+        Columns: ``row``, ``index`` (a number, or a tuple of several), ``use``, and the limits ``lower`` and ``upper``,
+        ordered along the index.
+        """
+        t = len(self._arrivals) if t is None else whole_number(t, "use_over_index: t", 0)
+        if t > len(self._arrivals):
+            raise OptionError(
+                f"use_over_index: t must be at most {len(self._arrivals)}, the arrivals of the run (got {t})."
+            )
+        some, frames = self._arrivals.part(slice(0, t)), []
+        for family, points in zip(self._evaluator.template.families, self._evaluator.points, strict=True):
+            points = points[np.lexsort(points.T[::-1])]
+            places = pd.Series([family.domain.label(point) for point in points], dtype=object).infer_objects()
+            use = self._evaluator.at_points(family, some, self._taken[:t], points)
+            lower, upper = family.limits.limits(points)
+            frames.append(
+                pd.DataFrame({"row": family.name, "index": places, "use": use, "lower": lower, "upper": upper})
+            )
+        return pd.concat(frames, ignore_index=True)
+
+    def to_html(
+        self,
+        path: Any,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        units: Mapping[str, str] | None = None,
+        benchmark: Result | None = None,
+    ) -> Path:
+        """Write the run as one page that moves: a slider over time, use, limits and prices along the index, decisions.
+
+        The file needs no server and asks for nothing. Prices along the way are found by deciding the arrivals again.
+
+        Parameters
+        ----------
+        path : path
+            The page; its folder is made where there is none.
+        title, author : str, optional
+            What stands at its top; the model's own name where there is no title.
+        units : dict, optional
+            Units by the names of the objective, constraints, axes, data and decisions, such as ``{"reward": "EUR"}``.
+        benchmark : Result, optional
+            An optimum of the same arrivals, such as ``program.solve_offline()``, which the run is compared with.
+
+        Returns
+        -------
+        Path
+        """
+        target = page_path(path)
+        if self._projected:
+            raise OptionError(
+                "to_html: projected arrivals do not say what they use at single points; replay the data themselves."
+            )
+        write_text_at_once(target, page_of("run", self, title, author, units, benchmark))
+        return target
+
+    def plot(self, what: str | None = None, *, benchmark: Result | None = None, figure: Any = None) -> Any:
+        """Draw the run; needs matplotlib.
+
+        Parameters
+        ----------
+        what : "served" or "use", optional
+            "served": who was served, with the border where an arrival is worth just what it uses.
+            "use": what was used of each row, as a share of its limit, along the index and over time; over an index of
+            several dimensions at the end. Both, one below the other, if not given.
+        benchmark : Result, optional
+            The optimum in hindsight, such as ``program.solve_offline()``, at whose price the border is drawn; at the
+            last one of the run if not given, which is zero for policies that know that nothing comes after it.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        if benchmark is None:
+            prices, row_prices, name = _by_family(self.price), self._row_prices(), "the last price online"
+            if not any(len(price.points) and price.masses.any() for price in prices.values()):
+                name += ", which is zero"
+        else:
+            against = self.regret(benchmark).benchmark.split()[0]
+            prices, row_prices, name = benchmark.prices, _numbers_of(benchmark.duals), f"the price of {against}"
+        border, reasons = (name, prices, row_prices), self.reasons.to_numpy()
+        return draw("run", self._evaluator, self._arrivals, self._taken, reasons, border, what, figure=figure)
 
     @cached_property
     def violation_between(self) -> Any:
@@ -426,11 +593,23 @@ class LongRun(RunSummary):
     def _identity(self) -> Identity:
         return identity_of(self._evaluator, self._data)
 
-    def __str__(self) -> str:
-        kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
-        return f"{super().__str__()}\n  each one   {kept}"
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw what was used of each row at the end along its index, with the last price; needs matplotlib."""
+        return draw("left", self._evaluator, self._point_remaining, _by_family(self.price), figure=figure)
 
-    __repr__ = __str__
+    def lines(self) -> list[str]:
+        kept = "not kept; write= keeps them" if self.written is None else f"in '{self.written}'"
+        return [*super().lines(), f"  each one   {kept}"]
+
+
+def _numbers_of(series: pd.Series) -> dict[str, float]:
+    """Numbers by name."""
+    return {str(name): float(value) for name, value in series.items()}
+
+
+def _by_family(price: Any) -> Mapping[str, Price]:
+    """A price, or prices, by the rows that they are of."""
+    return price if isinstance(price, FamilyMap) else {price.family: price}
 
 
 def violations_between(

@@ -40,7 +40,7 @@ def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tup
     for name, words in choices.items():
         if header.get(name) not in words:
             raise _wrong(path, f"'{name}' must be one of {', '.join(map(repr, words))} (got {header.get(name)!r})")
-    if header["beyond"] == "error" and header["t"] > header["horizon"]:
+    if header["beyond"] == "error" and header.get("clock") is None and header["t"] > header["horizon"]:
         raise _wrong(path, f"{header['t']} arrivals were met of {header['horizon']}")
     gaps = header.get("gaps", {})
     if not isinstance(gaps, dict) or not all(isinstance(why, str) for why in gaps.values()):
@@ -87,7 +87,7 @@ def check_arrays(
         # An array of a user's own may have fewer digits, whose largest number is below the one here.
         if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array.astype(float)) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
-    for name in ("foresight:levels", "foresight:spread", "foresight:window"):
+    for name in ("foresight:levels", "foresight:spread", "foresight:window", "clock:now", "clock:until"):
         if name in arrays and np.any(arrays[name] < 0):
             raise _wrong(path, f"'{name}' must not be negative")
     if "offers" in arrays and np.any(arrays["offers"] < 0):
@@ -100,6 +100,8 @@ def forecast_arrays(foretold: Foretold, program: ProgramData) -> dict[str, Any]:
     """A forecast as arrays, from which :func:`read_forecast` makes it anew."""
     numbers = program.intake.to_frame(foretold.arrivals).to_numpy(dtype=float)
     arrays: dict[str, Any] = {f"{_FORECAST}numbers": numbers, f"{_FORECAST}ordered": np.array(foretold.ordered)}
+    if foretold.arrivals.times is not None:
+        arrays[f"{_FORECAST}times"] = foretold.arrivals.times
     for field, value in zip(program.template.fields, foretold.arrivals.values, strict=True):
         if isinstance(value, CurveStack):
             if value.array is None or field.label.key:
@@ -130,6 +132,11 @@ def read_forecast(path: Any, arrays: Mapping[str, Any], program: ProgramData) ->
         raise _wrong(path, f"the forecast cannot be read ({error})") from None
     if not len(arrivals):
         raise _wrong(path, "the forecast holds no arrivals")
+    times = given.get("times")
+    if times is not None:
+        if times.shape != (len(arrivals),) or times.dtype != float or np.any(np.diff(times) < 0):
+            raise _wrong(path, "the times of the forecast are not what was saved")
+        arrivals = arrivals.at(np.array(times))
     return Foretold(arrivals, bool(ordered))
 
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
+from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, MissingPackageError
 
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
@@ -23,6 +26,11 @@ _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#
 _DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 WIDTH = 9.0
+#: What the same thing is drawn in everywhere: what is used or taken, a limit, a price or what passes a limit, what a
+#: benchmark does, and what is left out.
+USE, LIMIT, PRICE, BENCHMARK, FAINT = "#0072B2", "#000000", "#D55E00", "#009E73", "0.62"
+#: The colours of a heat map, dark where there is little: people with any kind of colour vision see the same order.
+SHADES = "cividis"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,8 @@ class Display(ABC):
     title: ClassVar[str]
     #: What the reader sees, in a sentence.
     caption: ClassVar[str]
+    #: Why there may be nothing to draw.
+    nothing: ClassVar[str] = "no trial that shows it is finished"
 
     @classmethod
     def from_study(cls, study: Any) -> Display:
@@ -60,7 +70,7 @@ class Display(ABC):
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
         if not len(self.frame):
-            raise DataError(f"{type(self).__name__}: there is nothing to draw, for no trial that shows it is finished.")
+            raise DataError(f"{type(self).__name__}: there is nothing to draw, for {self.nothing}.")
         if figure is None:
             figure = new_figure(self.height)
         self.draw(figure)
@@ -68,8 +78,69 @@ class Display(ABC):
 
 
 def new_figure(height: float) -> Any:
-    """An empty figure of the usual width, which pyplot shows."""
-    return _pyplot().figure(figsize=(WIDTH, height), layout="constrained")
+    """An empty figure of the usual width, which pyplot shows, and a notebook once."""
+    figure = _pyplot().figure(figsize=(WIDTH, height), layout="constrained")
+    figure._ipython_display_ = partial(_display_once, figure)
+    return figure
+
+
+def _display_once(figure: Any) -> None:
+    """Take a figure that a notebook shows from those that it would show again at the end of the cell.
+
+    A notebook shows what the last line of a cell gives, and after that all figures that pyplot still holds.
+    """
+    import matplotlib
+
+    if "inline" in str(matplotlib.get_backend()):
+        _pyplot().close(figure)
+    # This is how IPython is told to go on as for any other figure.
+    raise NotImplementedError
+
+
+def shades_over(colour: str = PRICE) -> Any:
+    """The colours of a heat map, with another one for what is beyond its scale."""
+    _pyplot()
+    from matplotlib import colormaps
+
+    return colormaps[SHADES].with_extremes(over=colour, bad="white")
+
+
+def draw_cells(
+    ax: Any, first: FloatArray, second: FloatArray, values: FloatArray, *, first_edges: Any = None, **scale: Any
+) -> Any:
+    """A heat map of values (len(second), len(first)), one cell around each point; as one image in any file.
+
+    Cells drawn one by one would leave white seams between them, and make files of many megabytes.
+    """
+    edges = cell_edges(first) if first_edges is None else first_edges
+    return ax.pcolormesh(edges, cell_edges(second), values, shading="flat", rasterized=True, linewidth=0, **scale)
+
+
+def draw_below_each_other(displays: Sequence[Any], figure: Any = None) -> Any:
+    """Pictures one below the other, each with its title; a single one without."""
+    if len(displays) == 1:
+        return displays[0].plot(figure)
+    heights = [each.height + 0.4 for each in displays]
+    figure = new_figure(sum(heights)) if figure is None else figure
+    parts = figure.subfigures(len(displays), 1, height_ratios=heights)
+    for part, display in zip(parts, displays, strict=True):
+        part.suptitle(display.title)
+        display.plot(part)
+    return figure
+
+
+def cell_edges(centres: FloatArray) -> FloatArray:
+    """The ends of cells around points in increasing order: half way to the next, and as far beyond the ends.
+
+    Examples
+    --------
+    >>> cell_edges(np.array([0.0, 1.0, 3.0])).tolist()
+    [-0.5, 0.5, 2.0, 4.0]
+    """
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    middles = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - middles[0]], middles, [2 * centres[-1] - middles[-1]]])
 
 
 def svg_of(display: Display) -> str:

@@ -1,43 +1,79 @@
-"""Pages of HTML that need nothing else: no network, no scripts, pictures inside."""
+"""Pages of HTML that need nothing else: no network, pictures and numbers inside, one script where something moves."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import pandas as pd
 
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; max-width: 70rem; margin: 2rem auto;
-       padding: 0 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; }
-h2 { font-size: 1.25rem; margin-top: 2.2rem; border-bottom: 1px solid #bbb; }
-h3 { font-size: 1.05rem; margin-bottom: .3rem; }
-table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; }
-table.data { font-size: .86rem; } table.data th, table.data td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; }
-table.data th { text-align: left; border-bottom: 2px solid #111; vertical-align: bottom; }
-table.data td { white-space: nowrap; } table.data td.words { white-space: normal; }
-table.data td.number { text-align: right; }
-table.model td { padding: .3rem .7rem; vertical-align: middle; } table.model math { font-size: 1.1rem; }
-dt { font-weight: 600; margin-top: .5rem; } dd { margin-left: 1.2rem; }
-figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; } figcaption { color: #444; font-size: .9rem; }
-pre { background: #f4f4f4; padding: .7rem; overflow-x: auto; font-size: .8rem; }
-.note { border-left: 4px solid #111; padding: .1rem .8rem; background: #f4f4f4; }
-.verdict { font-weight: 700; white-space: nowrap; }
-"""
+_SHEET, _SCRIPT = "page.css", "page.js"
 
 
-def page(title: str, parts: Iterable[str]) -> str:
-    """A whole page."""
+def page(title: str, parts: Iterable[str], moving: Mapping[str, Any] | None = None, byline: str = "") -> str:
+    """A whole page; with ``moving``, what its script shows where :func:`moving_part` stands.
+
+    A policy of contents lets it run that one script and nothing else, and ask for nothing.
+    """
+    style = _file(_SHEET)
+    script = "" if moving is None else _file(_SCRIPT)
+    allowed = f"script-src 'sha256-{_digest(script)}'; " if script else ""
+    policy = (
+        f"default-src 'none'; {allowed}style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    tail = ""
+    if moving is not None:
+        tail = f"<script type='application/json' id='osilp-data'>{json_text(moving)}</script><script>{script}</script>"
+    below = f"<p class='byline'>{html.escape(byline)}</p>\n" if byline else ""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body><h1>{html.escape(title)}</h1>\n{''.join(f'{part}' + chr(10) for part in parts)}</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>{style}</style></head>\n"
+        f"<body><h1>{html.escape(title)}</h1>\n{below}{''.join(f'{part}' + chr(10) for part in parts)}{tail}"
+        "</body></html>\n"
     )
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("osilp_pyomo.show") / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON that no name in it can end: what HTML reads is written as escapes.
+
+    Examples
+    --------
+    >>> text = json_text({"name": "</script>"})
+    >>> text.count("<"), json.loads(text)
+    (0, {'name': '</script>'})
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def moving_part() -> str:
+    """The place of what moves on a page."""
+    return "<div id='osilp-stage'></div><noscript><p class='note'>What moves here needs scripts.</p></noscript>"
+
+
+def folded(title: str, parts: Iterable[str], hint: str = "") -> str:
+    """Parts of a page behind a line that opens them."""
+    told = f" <span class='small'>{html.escape(hint)}</span>" if hint else ""
+    return f"<details><summary>{html.escape(title)}{told}</summary>{''.join(parts)}</details>"
 
 
 def heading(text: str, level: int = 2) -> str:
@@ -49,6 +85,41 @@ def paragraph(text: str, kind: str = "") -> str:
     """A paragraph of plain text."""
     mark = f" class='{kind}'" if kind else ""
     return f"<p{mark}>{html.escape(text)}</p>"
+
+
+def sentence(text: str, kind: str, strong: Iterable[str] = ()) -> str:
+    """A sentence of plain text in which no line ends between a number and its unit; some of its words stand out."""
+    written = unbroken(text)
+    for words in strong:
+        written = written.replace(unbroken(words), f"<strong>{unbroken(words)}</strong>", 1)
+    return f"<p class='{kind}'>{written}</p>"
+
+
+def unbroken(text: str) -> str:
+    """Text for HTML with numbers and their units kept together.
+
+    Examples
+    --------
+    >>> unbroken("4.3 % < 5 %")
+    '4.3&#xA0;% &lt; 5&#xA0;%'
+    """
+    return re.sub(r"(?<=\d) (?=%|[A-Z]{3}\b)", "&#xA0;", html.escape(text))
+
+
+def answer_table(frame: pd.DataFrame) -> str:
+    """A small table in words whose first row is the one to take."""
+    titles = [html.escape(str(column), quote=True) for column in frame.columns]
+    heads = "".join(f"<th scope='col'>{title}</th>" for title in titles)
+    rows = []
+    for number, entries in enumerate(frame.itertuples(index=False, name=None)):
+        first, *rest = (unbroken(str(entry)) for entry in entries)
+        # On a narrow screen each cell stands on its own line, with its title before it.
+        cells = "".join(f"<td data-title='{title}'>{cell}</td>" for title, cell in zip(titles[1:], rest, strict=True))
+        rows.append(f"<tr{' class=take' * (number == 0)}><th scope='row'>{first}</th>{cells}</tr>")
+    return (
+        f"<div class='wide'><table class='data answer'><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
 
 
 def preformatted(text: str) -> str:

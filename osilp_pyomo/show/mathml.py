@@ -9,8 +9,10 @@ from typing import Any
 
 _SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "&#x2212;", ast.Mult: "&#x2062;"}
 _SIDES = {"<=": "&#x2264;", ">=": "&#x2265;", "==": "="}
-# How tightly a node holds together: sums, products, powers, single things.
-_SUM, _PRODUCT, _POWER, _SINGLE = range(4)
+# How tightly a node holds together: relations, sums, products, powers, single things.
+_RELATION, _SUM, _PRODUCT, _POWER, _SINGLE = range(-1, 4)
+_RELATIONS: dict[type, str] = {ast.LtE: "&#x2264;", ast.GtE: "&#x2265;", ast.Lt: "&lt;", ast.Gt: "&gt;", ast.Eq: "="}
+_GREEK = {"xi": "\u03be"}  # what rules call an uncertain vector
 
 
 def mathml(text: str) -> str:
@@ -26,6 +28,11 @@ def mathml(text: str) -> str:
     return _parsed(text)[0]
 
 
+def tree_mathml(node: ast.expr) -> str:
+    """A formula, as a tree of Python's, as the inside of a ``<math>`` element."""
+    return _written(node)[0]
+
+
 def model_mathml(model: Mapping[str, Any]) -> str:
     """The formulas of a model, as ``formulas(program)`` gives them, one below the other."""
     offset = model["offset"]
@@ -35,26 +42,29 @@ def model_mathml(model: Mapping[str, Any]) -> str:
         offset = f"<mo>&#x2212;</mo>{mathml(offset[1:])}"
     else:
         offset = f"<mo>+</mo>{mathml(offset)}"
-    lines = [_line(model["sense"], f"{_sum(model['objective'])}{offset}")]
+    lines = [formula_line(model["sense"], f"{_sum(model['objective'])}{offset}")]
     word = "subject to"
     for row in model["rows"]:
         scope = f"for all {row['index']}"
-        lines.append(_line(word, f"{_sum(row['use'])}{_side(row)}{mathml(row['limit'])}", scope, row["name"]))
+        lines.append(formula_line(word, f"{_sum(row['use'])}{_side(row)}{mathml(row['limit'])}", scope, row["name"]))
         word = ""
     for row in model["ordinary"]:
-        lines.append(_line(word, f"{_sum(row['use'])}{_side(row)}{mathml(row['limit'])}", "", row["name"]))
+        lines.append(formula_line(word, f"{_sum(row['use'])}{_side(row)}{mathml(row['limit'])}", "", row["name"]))
         word = ""
     for row in model["own"]:
-        lines.append(_line(word, f"{mathml(row['use'])}{_side(row)}{mathml(row['limit'])}", "each t", row["name"]))
+        lines.append(
+            formula_line(word, f"{mathml(row['use'])}{_side(row)}{mathml(row['limit'])}", "each t", row["name"])
+        )
         word = ""
     for each in model["decisions"]:
         middle = f"<mo>&#x2264;</mo>{mathml(_of_stage(each['name']))}<mo>&#x2264;</mo>"
         scope = "each t, whole numbers" if each["integer"] else "each t"
-        lines.append(_line("", f"{_bound(each['lower'])}{middle}{_bound(each['upper'])}", scope))
+        lines.append(formula_line("", f"{_bound(each['lower'])}{middle}{_bound(each['upper'])}", scope))
     return f"<table class='model'>{''.join(lines)}</table>"
 
 
-def _line(word: str, formula: str, scope: str = "", name: str = "") -> str:
+def formula_line(word: str, formula: str, scope: str = "", name: str = "") -> str:
+    """A line of a model: a word, a formula, where it holds, and its name."""
     cells = [html.escape(word), f"<math>{formula}</math>", html.escape(scope), f"<i>{html.escape(name)}</i>"]
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
@@ -95,7 +105,10 @@ def _written(node: ast.expr) -> tuple[str, int]:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return f"<mn>{node.value:.12g}</mn>", _SINGLE
     if isinstance(node, ast.Name):
-        return f"<mi>{html.escape(node.id)}</mi>", _SINGLE
+        shown = "&#x2026;" if node.id == "..." else html.escape(_GREEK.get(node.id, node.id))
+        return f"<mi>{shown}</mi>", _SINGLE
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp):
+        return _written_condition(node)
     if isinstance(node, ast.Attribute):
         return f"<mi>{html.escape(ast.unparse(node))}</mi>", _SINGLE
     if isinstance(node, ast.Subscript):
@@ -108,6 +121,24 @@ def _written(node: ast.expr) -> tuple[str, int]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return f"<mtext>{html.escape(node.value)}</mtext>", _SINGLE
     raise ValueError("no formula")
+
+
+def _written_condition(node: ast.Compare | ast.BoolOp | ast.IfExp) -> tuple[str, int]:
+    """Relations, conditions, and what depends on one."""
+    if isinstance(node, ast.IfExp):
+        cases = (
+            (node.body, f"<mtext>if&#xA0;</mtext>{_written(node.test)[0]}"),
+            (node.orelse, "<mtext>otherwise</mtext>"),
+        )
+        rows = "".join(f"<mtr><mtd>{_written(value)[0]}</mtd><mtd>{when}</mtd></mtr>" for value, when in cases)
+        return f"<mrow><mo>{{</mo><mtable columnalign='left'>{rows}</mtable></mrow>", _SINGLE
+    if isinstance(node, ast.BoolOp):
+        sign = "&#x2227;" if isinstance(node.op, ast.And) else "&#x2228;"
+        return f"<mo>{sign}</mo>".join(_inside(part, _SUM) for part in node.values), _RELATION
+    parts = [_inside(node.left, _SUM)]
+    for relation, part in zip(node.ops, node.comparators, strict=True):
+        parts += [f"<mo>{_RELATIONS[type(relation)]}</mo>", _inside(part, _SUM)]
+    return "".join(parts), _RELATION
 
 
 def _written_pair(node: ast.BinOp) -> tuple[str, int]:

@@ -12,13 +12,13 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.offline.prices import Price
-from osilp_pyomo.show.drawing import name_of, new_figure
+from osilp_pyomo.show.drawing import LIMIT, PRICE, SHADES, USE, draw_cells, name_of, new_figure
+from osilp_pyomo.show.prices import draw_price
 
 # The picture of more families could not be read.
 MOST_PANELS = 12
 # A violation below this share of the row's size there, or this one of its size anywhere, is not worth a word.
 _ROUNDING, _LEAST = 1e-9, 1e-13
-_BODY, _LIMIT, _PRICE = "#0072B2", "#000000", "#D55E00"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class RowsDisplay:
         The price of each family.
     inside : dict, optional
         For families with ``where=``, a function that tells which points (m, d) it leaves.
+    body : str
+        What the row's body is called.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class RowsDisplay:
     axes: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price] = field(default_factory=dict)
     inside: Mapping[str, Callable[[FloatArray], Any]] = field(default_factory=dict)
+    body: str = "body of the row"
 
     @property
     def height(self) -> float:
@@ -60,7 +63,7 @@ class RowsDisplay:
         return sum(self._panel_height(family) for family in self.axes)
 
     def _panel_height(self, family: str) -> float:
-        return {1: 3.9 if family in self.prices else 2.9, 2: 4.6}.get(len(self.axes[family]), 2.9)
+        return {1: 4.1 if family in self.prices else 3.1, 2: 4.6}.get(len(self.axes[family]), 2.9)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
@@ -100,60 +103,53 @@ class RowsDisplay:
         heights = [1.0] if price is None else [2.4, 1.0]
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         ax, at, body = panels[0], rows[index], rows["body"]
-        ax.plot(at, body, color=_BODY, linewidth=1.6, label="body of the row")
+        ax.plot(at, body, color=USE, linewidth=1.6, label=self.body)
         for side, dash in (("upper", "-"), ("lower", "--")):
             if np.isfinite(rows[side]).any():
-                ax.plot(at, rows[side], color=_LIMIT, linewidth=1.2, linestyle=dash, label=f"{side} limit")
+                ax.plot(at, rows[side], color=LIMIT, linewidth=1.2, linestyle=dash, label=f"{side} limit")
                 beyond = body > rows[side] if side == "upper" else body < rows[side]
-                ax.fill_between(at, body, rows[side], where=beyond, color=_PRICE, alpha=0.5, linewidth=0)
+                ax.fill_between(at, body, rows[side], where=beyond, color=PRICE, alpha=0.5, linewidth=0)
         ax.set_title(title, fontsize="medium")
-        ax.legend(frameon=False, fontsize="small")
+        figure.legend(
+            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize="small"
+        )
         ax.margins(x=0.01)
         ax.grid(alpha=0.3)
         if price is not None:
-            self._draw_price(panels[1], price, index)
+            draw_price(panels[1], price, index)
         panels[-1].set_xlabel(name_of(index))
-
-    def _draw_price(self, ax: Any, price: Price, index: str) -> None:
-        try:
-            atoms = price.atoms
-        except PriceError:
-            density = price.to_frame()
-            at = density.columns[0]
-            density = density.sort_values(at)
-            ax.plot(density[at], density["density"], color=_PRICE, linewidth=1.6)
-            ax.set_ylabel(name_of(f"price per\nunit of {index}"))
-        else:
-            places = atoms.iloc[:, 0]
-            ax.vlines(places, 0, atoms["weight"], color=_PRICE, linewidth=2)
-            ax.plot(places, atoms["weight"], "o", color=_PRICE, markersize=4)
-            ax.set_ylabel("price of\nsingle points")
-        ax.axhline(0, color=_LIMIT, linewidth=0.8)
-        ax.grid(alpha=0.3)
 
     def _plane(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         first, second = self.axes[family]
         ax = figure.subplots()
-        dots = ax.scatter(rows[first], rows[second], c=_room(rows), s=10, marker="s", linewidths=0, cmap="cividis")
+        room = rows.assign(room=_room(rows))
+        sides = rows[first].nunique(), rows[second].nunique()
+        if sides[0] * sides[1] <= 2 * len(rows):
+            # A lattice, perhaps with points left out.
+            table = room.pivot_table(index=second, columns=first, values="room")
+            dots = draw_cells(ax, table.columns.to_numpy(), table.index.to_numpy(), table.to_numpy(), cmap=SHADES)
+        else:
+            dots = ax.scatter(rows[first], rows[second], c=room["room"], s=10, linewidths=0, cmap=SHADES)
         if np.ptp(rows[first]) < 3 * np.ptp(rows[second]) < 9 * np.ptp(rows[first]):
             ax.set_aspect("equal")
-        figure.colorbar(dots, label="room to the limit")
+        figure.colorbar(dots, ax=ax, label="room to the limit")
         price = self.prices.get(family)
         try:
             atoms = None if price is None else price.atoms
         except PriceError:
             atoms = None
         if atoms is not None and len(atoms):
-            ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=_PRICE, markersize=11, label="where it has a price")
-            ax.legend(fontsize="small")
+            ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=PRICE, markersize=11, label="where it has a price")
+            # Beside the colours, not over them.
+            ax.legend(loc="upper right", bbox_to_anchor=(-0.12, 1.0), frameon=False, fontsize="small")
         ax.set(xlabel=name_of(first), ylabel=name_of(second))
         ax.set_title(self._title(family, rows), fontsize="medium")
 
     def _sorted(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         ax = figure.subplots()
         room = np.sort(_room(rows))
-        ax.plot(100 * (np.arange(len(room)) + 0.5) / len(room), room, color=_BODY, linewidth=1.6)
-        ax.axhline(0, color=_LIMIT, linewidth=0.8)
+        ax.plot(100 * (np.arange(len(room)) + 0.5) / len(room), room, color=USE, linewidth=1.6)
+        ax.axhline(0, color=LIMIT, linewidth=0.8)
         ax.margins(x=0)
         ax.set(xlabel=name_of(f"% of the points ({', '.join(self.axes[family])})"), ylabel="room to the limit")
         ax.set_title(self._title(family, rows), fontsize="medium")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,7 +14,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from osilp_pyomo._files import LOCK, is_beside, locked, refuse_unwritable, write_text_at_once
+from osilp_pyomo._displays import WIDTH, Shown
+from osilp_pyomo._files import LOCK, is_beside, locked, page_path, write_text_at_once
 from osilp_pyomo._pools import as_executor
 from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
@@ -34,13 +36,13 @@ from osilp_pyomo.studies.files import (
 )
 from osilp_pyomo.studies.measures import Measure, format_summary, measures_for, summarize
 from osilp_pyomo.studies.plan import make_plan, settings_of
-from osilp_pyomo.studies.report import drawn_text, study_page
+from osilp_pyomo.studies.report import answer_of, drawn_text, study_page
 from osilp_pyomo.studies.trial import FRAMES, Job, Plan, Records
 
 # What a summary is printed with; all measures are in ``study.summary()``.
 _PRINTED = ("reward", "relative_violation", "overrun_points", "test_violation", "step_microseconds")
 # Parts of a header that may change when a study goes on.
-_MAY_CHANGE = ("trials", "versions", "format", "description")
+_MAY_CHANGE = ("trials", "versions", "format", "description", "name", "goal")
 
 
 # Fewer trials than these give intervals that say little.
@@ -81,7 +83,7 @@ class StudyInterrupted(KeyboardInterrupt):
         self.study = study
 
 
-class Study:
+class Study(Shown):
     """What :func:`compare` gives back: every run of every policy, and what they are compared with.
 
     Attributes
@@ -95,12 +97,18 @@ class Study:
         One row per trial and benchmark: status, objective, bound, violation, rows, seconds.
     paths : DataFrame
         How runs went: at some forty moments ``t`` the ``reward`` so far, the share of the budget that was ``used`` on
-        average, and that of the resource that was ``most_used``.
+        average, that of the resource that was ``most_used``, and what the optimum in ``hindsight`` has earned by then.
     curves : DataFrame
         Functions of the index in the first trial, ``value`` at the place ``at``: "use" and "limit" of each row, and
-        "price", per unit of the index, at several moments ``t``; atoms are spread by 2 % of the index.
+        "price", per unit of the index, at several moments ``t``, atoms spread by 2 % of the index; "use so far" where
+        the index has one axis.
     iterations : DataFrame
         How exchange went in the first trial.
+    losses : DataFrame
+        Where the regret of each run comes from: ``value`` of each ``part``, "priced" (decided by the price of the
+        moment, which was not the one in hindsight), "tie" (the price left it open), "guard" (a guard changed it) and
+        "left" (capacity that was left over, at its price in hindsight; below zero where rows were overrun). They sum to
+        the regret against ``benchmark``. Empty where no benchmark has prices, and for stages that are not linear.
     settings : dict
         What was run, with versions and seed.
 
@@ -125,6 +133,9 @@ class Study:
     ['reward', 'relative_regret_exchange', 'relative_regret_projected']
     >>> study.doubts()
     []
+    >>> print(study.headline())
+    Take Resolve: it earns 53.8 % of the best possible, 5.203 on average, and never exceeds capacity; 3 trials cannot
+    tell it from Greedy.
     >>> figure = study.plot("regret")
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -135,6 +146,8 @@ class Study:
     True
     """
 
+    card = "study"
+
     def __init__(self, settings: Mapping[str, Any], tables: Tables) -> None:
         self.settings = dict(settings)
         self.runs = tables["runs"]
@@ -143,6 +156,8 @@ class Study:
         self.paths = tables["paths"]
         self.curves = tables["curves"]
         self.iterations = tables["iterations"]
+        # Studies that were saved by an earlier version have none.
+        self.losses = tables.get("losses", pd.DataFrame())
 
     # -- numbers -------------------------------------------------------------------------------------------
 
@@ -212,16 +227,16 @@ class Study:
         cut = "" if self.complete else f"{self.finished} of {self.expected} finished: "
         spread = "means with 95 % intervals over trials" if trials > 1 else "no intervals, for there is one trial"
         wide = ", which are wide for so few" if 1 < trials < _FEW else ""
-        lines = [
+        head = (
             f"{cut}{count}, {drawn_text(settings)}, seed {settings['seed']}; "
-            f"T = {', '.join(map(str, settings['horizons']))} arrivals; {spread}{wide}",
-        ]
+            f"T = {', '.join(map(str, settings['horizons']))} arrivals; {spread}{wide}"
+        )
+        first = textwrap.fill(head, WIDTH)
         if not len(self.runs):
-            return lines[0]
-        lines += ["", self.table().to_string(index=False), ""]
-        lines += [f"  {_BENCHMARKS[name]}" for name in self.benchmarks]
-        lines += [f"  {text}" for text in _LEGEND]
-        lines += [f"  {text}" for text in self.doubts()]
+            return first
+        lines = [first, "", _narrow(self.table(), ["T", "grid", "points", "policy", "guard"]), ""]
+        below = [*(_BENCHMARKS[name] for name in self.benchmarks), *_LEGEND, *self.doubts()]
+        lines += [textwrap.fill(f"  {text}", WIDTH, subsequent_indent="    ") for text in below]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -236,39 +251,66 @@ class Study:
             for (name, status), part in bad.groupby(["benchmark", "status"], sort=False)
         ]
 
-    def plot(self, what: str | None = None) -> Any:
+    def plot(self, what: str | None = None, *, figure: Any = None) -> Any:
         """Draw the study; needs matplotlib.
 
         Parameters
         ----------
-        what : "regret", "overrun", "violation", "price", "budget" or "bracket", optional
+        what : "regret", "reward", "loss", "overrun", "violation", "price", "budget" or "bracket", optional
             One picture; all that there is something to draw for, if not given.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or SubFigure
         """
-        return study_figure(self, what)
+        return study_figure(self, what, figure)
 
-    def to_html(self, path: Any, pictures: bool = True, progress: bool = True) -> Path:
-        """Write the study as one page that needs nothing else: model, table, pictures, definitions, versions and seed.
+    def headline(self, units: Mapping[str, str] | None = None) -> str:
+        """Which policy to take, what it earns, and whether limits are kept: the sentence that a page begins with.
+
+        Parameters
+        ----------
+        units : dict, optional
+            As in :meth:`to_html`.
+        """
+        return answer_of(self, units, "headline").headline()
+
+    def to_html(
+        self,
+        path: Any,
+        pictures: bool = True,
+        progress: bool = True,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write the study as one page that needs nothing else: the answer, a picture, a table; all else folded below.
+
+        Below are the first trial over time with a slider, definitions, what was run, all numbers, pictures, the model
+        as mathematics, versions and seed.
 
         Parameters
         ----------
         path : path
             The page; its folder is made where there is none.
         pictures : bool
-            Whether to draw them, which needs matplotlib.
+            Whether to draw those that are folded, which needs matplotlib.
         progress : bool
-            Show a progress bar on a terminal when it takes more than two seconds.
+            Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
+        title, author : str, optional
+            What stands at its top; the model's own name where there is no title.
+        units : dict, optional
+            Units by the names of the objective, constraints, axes, data and decisions, such as ``{"reward": "EUR"}``.
 
         Returns
         -------
         Path
         """
-        target = Path(path)
-        refuse_unwritable(target, "to_html")
-        write_text_at_once(target, study_page(self, pictures, progress))
+        target = page_path(path)
+        write_text_at_once(target, study_page(self, pictures, progress, title, author, units))
         return target
 
     def save(self, path: Any, format: str = "csv") -> None:
@@ -300,6 +342,22 @@ class Study:
 
     def _tables(self) -> Tables:
         return {name: getattr(self, name) for name in FRAMES}
+
+
+def _narrow(table: pd.DataFrame, keys: Sequence[str]) -> str:
+    """A table as text, one that is too wide in parts below each other, each with the columns that tell the rows."""
+    named = [key for key in keys if key in table]
+    own = max((len(line) for line in table[named].to_string(index=False).split("\n")), default=0)
+    parts: list[list[str]] = [[]]
+    width = own
+    for column in table.columns.drop(named):
+        needed = 1 + max(map(len, [column, *table[column].astype(str)]))
+        if parts[-1] and width + needed > WIDTH:
+            parts.append([])
+            width = own
+        parts[-1].append(column)
+        width += needed
+    return "\n\n".join(table[[*named, *part]].to_string(index=False) for part in parts)
 
 
 def load_study(path: Any) -> Study:
@@ -387,7 +445,7 @@ def compare(
         A number of processes, any executor of concurrent.futures, or a client of dask; one trial after the other if
         not given.
     progress : bool
-        Show a progress bar on a terminal when it takes more than two seconds.
+        Show progress: a bar where it takes more than two seconds; in a log a line each half minute.
     profiles : dict, optional
         Curves of Profiles beside ``data``, one array (arrivals, points) each.
     null : number or mapping, optional

@@ -16,16 +16,19 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.show.drawing import Display, legend, name_of, new_figure, styles
+from osilp_pyomo.show.drawing import Display, draw_below_each_other, legend, name_of, styles
 from osilp_pyomo.show.rows import RowsDisplay
+from osilp_pyomo.studies.earning_displays import LossDisplay, RewardDisplay, first_grid_last_horizon
 from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 
 __all__ = [
     "BracketDisplay",
     "BudgetDisplay",
+    "LossDisplay",
     "OverrunDisplay",
     "PriceDisplay",
     "RegretDisplay",
+    "RewardDisplay",
     "RowsDisplay",
     "ViolationDisplay",
 ]
@@ -55,7 +58,7 @@ class ViolationDisplay(Display):
         curves = study.curves
         if not len(curves):
             return pd.DataFrame()
-        curves = _first_grid_last_horizon(curves[curves["kind"] != "price"])
+        curves = first_grid_last_horizon(curves[~curves["kind"].isin(["price", "use so far"])])
         return curves
 
     @property
@@ -132,7 +135,7 @@ class PriceDisplay(Display):
         curves = study.curves
         if not len(curves):
             return pd.DataFrame()
-        prices = _first_grid_last_horizon(curves[curves["kind"] == "price"])
+        prices = first_grid_last_horizon(curves[curves["kind"] == "price"])
         guards = [guard for guard in dict.fromkeys(prices["guard"]) if guard]
         return prices[prices["guard"].isin(["", *guards[:1]])]
 
@@ -196,7 +199,7 @@ class BudgetDisplay(Display):
     def _frame(cls, study: Any) -> pd.DataFrame:
         if not len(study.paths):
             return pd.DataFrame()
-        paths = _first_grid_last_horizon(study.paths)
+        paths = first_grid_last_horizon(study.paths)
         return paths.groupby(["horizon", "policy", "guard", "t"], sort=False)["used"].mean().reset_index()
 
     @property
@@ -244,7 +247,7 @@ class BracketDisplay(Display):
     def _frame(cls, study: Any) -> pd.DataFrame:
         if not len(study.iterations):
             return pd.DataFrame()
-        return _first_grid_last_horizon(study.iterations)
+        return first_grid_last_horizon(study.iterations)
 
     @property
     def height(self) -> float:
@@ -271,6 +274,8 @@ class BracketDisplay(Display):
 
 DISPLAYS: dict[str, type[Display]] = {
     "regret": RegretDisplay,
+    "reward": RewardDisplay,
+    "loss": LossDisplay,
     "overrun": OverrunDisplay,
     "violation": ViolationDisplay,
     "price": PriceDisplay,
@@ -279,7 +284,7 @@ DISPLAYS: dict[str, type[Display]] = {
 }
 
 
-def study_figure(study: Any, what: str | None) -> Any:
+def study_figure(study: Any, what: str | None, figure: Any = None) -> Any:
     """One picture of a study, or all of them below each other.
 
     Examples
@@ -292,16 +297,11 @@ def study_figure(study: Any, what: str | None) -> Any:
     if what is not None:
         if what not in DISPLAYS:
             raise OptionError(f"plot: what must be one of {', '.join(map(repr, DISPLAYS))} (got {what!r}).")
-        return DISPLAYS[what].from_study(study).plot()
+        return DISPLAYS[what].from_study(study).plot(figure)
     displays = list(displays_of(study))
     if not displays:
         raise DataError("plot: no trial of this study is finished yet.")
-    figure = new_figure(sum(each.height + 0.4 for each in displays))
-    parts = figure.subfigures(len(displays), 1, height_ratios=[each.height + 0.4 for each in displays])
-    for part, display in zip(np.atleast_1d(parts), displays, strict=True):
-        part.suptitle(display.title)
-        display.plot(part)
-    return figure
+    return draw_below_each_other(displays, figure)
 
 
 def displays_of(study: Any) -> Iterator[Display]:
@@ -312,19 +312,12 @@ def displays_of(study: Any) -> Iterator[Display]:
     >>> from osilp_pyomo.demo import demo_study
     >>> study = demo_study()
     >>> [display.title for display in displays_of(study)][:2]
-    ['Regret', 'Violation']
+    ['Regret', 'Reward over time']
     """
     for kind in DISPLAYS.values():
         display = kind.from_study(study)
         if len(display.frame):
             yield display
-
-
-def _first_grid_last_horizon(frame: pd.DataFrame) -> pd.DataFrame:
-    """The part of a frame that pictures of single runs show: the largest horizon, on the first grid."""
-    if not len(frame):
-        return frame
-    return frame[(frame["horizon"] == frame["horizon"].max()) & (frame["grid"] == frame["grid"].min())]
 
 
 def _rows_of(model: Mapping[str, Any], row: str) -> Sequence[Mapping[str, Any]]:

@@ -48,7 +48,7 @@ _FORMS: dict[str, Callable[[Any], bool]] = {
 # Columns without which a table says nothing, beside those of its trial.
 _COLUMNS = {"runs": ("policy", "guard", "reward", "violation", "relative_violation", "step_microseconds")}
 # Columns that hold words.
-_TEXTS = ("policy", "guard", "row", "worst_index", "benchmark", "status", "kind")
+_TEXTS = ("policy", "guard", "row", "worst_index", "benchmark", "status", "kind", "part")
 
 Tables = dict[str, pd.DataFrame]
 
@@ -145,13 +145,13 @@ def _read_once(folder: Path) -> Tables:
             if job in known:
                 continue
             records = json.loads(path.read_text())
-            frames = {name: pd.DataFrame(records[name]) for name in FRAMES}
+            frames = {name: pd.DataFrame(records.get(name, [])) for name in FRAMES}
             if set(jobs_of(frames["runs"])) != {job}:
                 raise ValueError("it holds no runs of its trial")
         except FileNotFoundError:
             # Its study has ended, and the tables have changed; or somebody has removed it.
             continue
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SavedStateError(
                 f"'{path}' is damaged ({type(error).__name__}: {error}); remove it, and its trial is run again."
             ) from None

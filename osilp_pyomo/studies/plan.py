@@ -241,6 +241,8 @@ def settings_of(plan: Plan, trials: int, digest: bool) -> dict[str, Any]:
         "forecast": None if plan.foretold is None else _forecast_text(plan.foretold),
         "seed": plan.seed,
         "versions": _versions(),
+        "name": program.template.model,
+        "goal": program.template.goal,
     }
 
 

@@ -23,16 +23,18 @@ from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.controller import Controller
 from osilp_pyomo.online.forecast import Foretold
 from osilp_pyomo.online.loop import LoopOutcome
+from osilp_pyomo.online.over_time import moments_of, use_over_time
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.runs import Run, violations_between
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
+from osilp_pyomo.studies.losses import earned_by, losses_against
 from osilp_pyomo.studies.orders import CHANGING, ranked, ranked_by
 
 ORDERS = ("given", "permutation", "iid", *CHANGING)
 #: The frames that a study is made of.
-FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations")
+FRAMES = ("runs", "rows", "offline", "paths", "curves", "iterations", "losses")
 
 Records = dict[str, list[dict[str, Any]]]
 
@@ -42,6 +44,8 @@ _MOMENTS = 40
 _CURVE = 2000
 _PRICE_POINTS = 201
 _PRICED = (0.1, 0.5, 0.9)
+# Points and moments at which use is told while arrivals come.
+_SO_FAR = 120
 # Atoms are spread by this share of the index, to be drawn beside densities.
 _SPREAD = 0.02
 
@@ -175,12 +179,24 @@ class _Trial:
     def records(self) -> Records:
         self.frames: Records = {name: [] for name in FRAMES}
         optima = {name: self._optimum(name) for name in self.plan.benchmarks}
+        # What the optimum of the first benchmark that has one earns with each arrival.
+        best = next((each for each in optima.values() if each.answer is not None), None)
+        self.hindsight = None if best is None else earned_by(self.program.evaluator, self.arrivals, best).cumsum()
+        told = losses_against(self.program.evaluator, self.arrivals, optima)
         runs = self._replays()
         between = violations_between(self.program.evaluator, self.arrivals, [run.decided for run in runs])
         for entrant, run, found in zip(self.plan.entrants, runs, between, strict=True):
             self._record_run(entrant, run, optima, found)
+            if told is not None:
+                for part, value in told.of(run.decided, run.reasons.to_numpy()).items():
+                    self.frames["losses"].append({
+                        **self.key, "policy": entrant.name, "guard": entrant.guard, "benchmark": told.benchmark,
+                        "part": part, "value": value,
+                    })  # fmt: skip
         if self.tells_curves:
             self._record_use(runs, optima)
+        if self.tells_curves and self.job.grid == 0 and self.job.horizon == max(self.plan.horizons):
+            self._record_use_so_far(runs)
         return self.frames
 
     def _optimum(self, method: str) -> Result:
@@ -257,14 +273,14 @@ class _Trial:
     def _record_path(self, entrant: Entrant, rewards: FloatArray, used: FloatArray) -> None:
         """How a run went: what was earned, and the use (T, R) of the resources, after each arrival."""
         count, earned = len(rewards), rewards.cumsum()
-        moments = np.unique(np.linspace(0, count, min(count, _MOMENTS) + 1).round().astype(int))[1:]
         total = self.program.evaluator.resources[PROJECTED].total
-        for t in moments.tolist():
+        for t in moments_of(count, _MOMENTS):
             shares = used[t - 1][total > 0] / total[total > 0]
             self.frames["paths"].append({
                 **self.key, "policy": entrant.name, "guard": entrant.guard, "t": t, "reward": float(earned[t - 1]),
                 "used": float(shares.mean()) if len(shares) else np.nan,
                 "most_used": float(shares.max(initial=-np.inf)),
+                "hindsight": np.nan if self.hindsight is None else float(self.hindsight[t - 1]),
             })  # fmt: skip
 
     def _left(self, remaining: FloatArray) -> FloatArray:
@@ -324,7 +340,7 @@ class _Trial:
         decisions = [*(run.decided for run in runs), *offline.values()]
         for number, family in enumerate(evaluator.template.families):
             points = evaluator.points[number]
-            order = np.lexsort(points.T[::-1])[:: max(1, len(points) // _CURVE)]
+            order = _order_told(points)
             uses = evaluator.all_at_points(family, self.arrivals, decisions, points[order])
             for group in evaluator.groups:
                 if group.family != number:
@@ -336,6 +352,22 @@ class _Trial:
                     continue
                 for (name, guard), use in zip(labels, uses, strict=True):
                     self._record_curve("use", name, guard, family.name, points[order], use)
+
+    def _record_use_so_far(self, runs: Sequence[Run]) -> None:
+        """Use along an index of one axis while arrivals came, at every second moment of the paths, for pages."""
+        evaluator = self.program.evaluator
+        moments = moments_of(self.job.horizon, _MOMENTS)[::-2][::-1]
+        decisions = [run.decided for run in runs]
+        for number, family in enumerate(evaluator.template.families):
+            points = evaluator.points[number]
+            if points.shape[1] > 1:
+                continue
+            told = _order_told(points)
+            points = points[told[:: max(1, len(told) // _SO_FAR)]]
+            uses = use_over_time(evaluator, family, self.arrivals, decisions, points, moments)
+            for entrant, use in zip(self.plan.entrants, uses, strict=True):
+                for t, values in zip(moments, use, strict=True):
+                    self._record_curve("use so far", entrant.name, entrant.guard, family.name, points, values, t)
 
     def _record_price(self, price: Any, policy: str, guard: str, t: int) -> None:
         """A price as a density along the index; of several dimensions along the first."""
@@ -352,6 +384,11 @@ class _Trial:
                 **self.key, "kind": kind, "policy": policy, "guard": guard, "row": row, "t": t, "at": point,
                 "value": value,
             })  # fmt: skip
+
+
+def _order_told(points: FloatArray) -> Any:
+    """Places of points in order along the index, as many as are told."""
+    return np.lexsort(points.T[::-1])[:: max(1, len(points) // _CURVE)]
 
 
 def _density(price: Price) -> tuple[FloatArray, FloatArray]:

@@ -10,6 +10,7 @@ import time
 import pandas as pd
 import pytest
 
+import osilp_pyomo as osilp
 from osilp_pyomo.cli import main
 from osilp_pyomo.cli.parsing import parse_call
 from osilp_pyomo.errors import OptionError
@@ -215,6 +216,10 @@ SENTENCES = [
     (["compare", "my-model.py", "--stages", "T", "--sampler", "draw", "--workers", 2, "--policies", "Greedy"],
      "--workers: other processes cannot import 'my-model.py' by its name, and it holds a sampler or a policy; call the "
      "file like a Python module, such as model.py."),
+    (["new", "notes.txt"], "new: the name of the file must end in .py (got 'notes.txt')."),
+    (["new", "mine.py"], "new: 'mine.py' exists already and is left as it is; give another name."),
+    (["solve", "mine.py", "--plot", "a.gif"],
+     "--plot: the name of the file must end in .png, .svg, .pdf (got 'a.gif')."),
     (["reproduce", "--trials", 0], "reproduce: trials must be a whole number >= 1 (got 0)."),
 ]  # fmt: skip
 
@@ -287,10 +292,14 @@ def test_debug_shows_where(folder):
 @pytest.mark.long
 def test_usage_version_and_help():
     assert run("--version").stdout.startswith("osilp_pyomo 0.")
-    assert run().returncode == 2
     text = run("--help").stdout
-    for word in ("demo", "solve", "compare", "reproduce", "Exit codes"):
+    for word in ("demo", "new", "solve", "compare", "reproduce", "Exit codes"):
         assert word in text
+    bare = run()
+    assert (bare.returncode, bare.stdout, bare.stderr) == (0, text, "")
+    wrong = run("slove")
+    assert wrong.returncode == 2
+    assert wrong.stderr.splitlines()[-1].startswith("osilp: error: argument COMMAND: invalid choice: 'slove'")
     for command in ("demo", "solve", "compare", "reproduce"):
         assert "--json" in run(command, "--help").stdout
 
@@ -325,3 +334,68 @@ def test_what_cannot_be_made_is_said(text, sentence):
     with pytest.raises(OptionError) as refused:
         parse_call(text, POLICIES, "policy")
     assert str(refused.value) == sentence
+
+
+def test_help_and_version_load_nothing():
+    """Whoever asks what there is does not wait for Pyomo and numpy."""
+    code = (
+        "import sys; from osilp_entry.command import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('osilp_pyomo', 'pyomo', 'numpy', 'pandas')])"
+    )
+    for arguments in ([], ["--help"], ["--version"], ["slove"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "[]"
+    assert (
+        osilp.__version__
+        in subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True).stdout
+    )
+
+
+@pytest.mark.long
+def test_a_new_model_is_solved_and_compared(tmp_path):
+    done = run("new", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *commands = done.stdout.splitlines()
+    assert first == "Wrote model.py. Next:"
+    assert [each.split()[:3] for each in commands] == [["osilp", "solve", "model.py"], ["osilp", "compare", "model.py"]]
+    for command in commands:
+        done = run(*command.split()[1:], cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "Resolve" in done.stdout
+    made = subprocess.run([sys.executable, "model.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert made.stdout.startswith("exchange: optimal in ")
+    record = json.loads(run("new", "robust.py", "--kind", "robust", "--json", cwd=tmp_path).stdout)
+    assert record == {"file": "robust.py", "next": ["osilp solve robust.py"]}
+    done = run("solve", "robust.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "proof      no row is violated" in done.stdout
+
+
+@pytest.mark.long
+def test_solve_draws_and_writes_a_page(folder):
+    done = run("solve", "mine.py", "--plot", "rows.png", "--report", "page.html", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "rows.png").read_bytes().startswith(b"\x89PNG")
+    text = (folder / "page.html").read_text()
+    for part in ("<h1>mine</h1>", "<figure>", "It is proved that every row holds", "<h2>Prices</h2>", "<h2>Values</h2>",
+                 "x[2]", "more variables are 0."):  # fmt: skip
+        assert part in text
+
+
+@pytest.mark.long
+def test_a_page_of_what_has_no_answer_or_no_picture(tmp_path):
+    (tmp_path / "never.py").write_text(
+        "import pyomo.environ as pyo\nfrom pyomo.dae import ContinuousSet\nimport osilp_pyomo as osilp\n"
+        "model = m = pyo.ConcreteModel('<b>never</b>')\nm.u = ContinuousSet(bounds=(0, 1))\nm.x = pyo.Var(bounds=(0, 1))\n"
+        "m.o = pyo.Objective(expr=m.x)\n"
+        "m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x >= 2 + u)\n"
+    )
+    done = run("solve", "never.py", "--report", "page.html", "--plot", "rows.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert not (tmp_path / "rows.svg").exists()
+    text = (tmp_path / "page.html").read_text()
+    assert "<h1>&lt;b&gt;never&lt;/b&gt;</h1>" in text
+    assert "There is no answer: the exchange method ended with status" in text
+    assert "What cannot hold together" in text

@@ -561,3 +561,31 @@ def test_a_result_says_whose_worst_cases_its_rows_are():
     result = osilp.solve(m.clone())
     assert result.used_by == {"worst_case": ("enough",), "worst_case_2": ("cost",)}
     assert "  worst case 'worst_case' is that in 'enough'" in str(result).splitlines()
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        dro.Reweighting([1.0, 2.0, 4.0], total_variation=0.1),
+        dro.Reweighting([1.0, 2.0, 4.0], total_variation=0),
+        dro.Wasserstein([1.0, 2.0, 4.0], 0.5, (0, 5)),
+        dro.Wasserstein([1.0, 2.0, 4.0], 0, (0, 5)),
+    ],
+)
+def test_a_loss_is_called_once_for_its_pieces_and_anew_when_rows_are_made_again(known):
+    calls = []
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 5))
+    data = {"factor": 3.0}
+
+    def loss(m, xi):
+        calls.append(xi)
+        return [data["factor"] * (xi - m.x), m.x - xi, 0.1]
+
+    m.cost = pyo.Objective(expr=dro.worst_case_expectation(m, loss, known))
+    at_points = [each for each in calls if isinstance(each, float)]
+    assert len(at_points) <= 9  # three samples, two ends, and the examples that tell how many pieces there are
+    data["factor"] = 4.0
+    rows = m.worst_case.rows
+    again = rows.rule(m.worst_case, next(iter(rows)))
+    assert "4.0" in str(again)

@@ -188,3 +188,28 @@ def test_a_cardinality_set_by_its_rows(negative):
     told = np.all(points @ region.rows.T <= region.limits + 1e-9, axis=1)
     assert np.array_equal(told, body.contains(points))
     assert 50 < told.sum() < 3900
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6))
+@settings(max_examples=60, deadline=None)
+def test_bounds_by_rows_hold_the_polytope(seed, dimension):
+    """What bounds of other coordinates say of one is no tighter than the smallest box, which programs find."""
+    rng = np.random.default_rng(seed)
+    some = [np.eye(dimension)[rng.random(dimension) < 0.7], -np.eye(dimension)[rng.random(dimension) < 0.7]]
+    rows = np.concatenate([rng.integers(-3, 4, (int(rng.integers(1, 8)), dimension)).astype(float), *some])
+    try:
+        body = PolytopeBody(rows, rng.uniform(0, 3, len(rows)))
+    except errors.DomainError:
+        return
+    lower, upper = body._bounds_in_rows()
+    assert np.all(lower <= body.lower + 1e-8)
+    assert np.all(upper >= body.upper - 1e-8)
+
+
+def test_a_lifted_box_of_many_dimensions_has_bounds_without_a_program():
+    """|z| <= u <= 1: the bounds of z follow from those of u."""
+    one, none = np.eye(40), np.zeros((40, 40))
+    body = PolytopeBody(np.block([[one, -one], [-one, -one], [none, one]]), np.repeat([0.0, 0.0, 1.0], 40))
+    assert body.lower == pytest.approx(-np.ones(80))
+    assert body.upper == pytest.approx(np.ones(80))
+    assert body.contains(body.cloud(20)).all()

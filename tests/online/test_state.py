@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -100,23 +101,21 @@ def test_an_interrupt_changes_nothing(name):
     """A signal at a random moment: each call happened whole or not at all, as if those that did not had never come."""
     rng = np.random.default_rng(len(name))
     data = drawn(300, 1)
-    # Compiled beforehand: an interrupt in the middle of numba's own work is numba's.
-    first = PROGRAM.controller(POLICIES[name], "pointwise")
-    first.steps(data.iloc[:5])
-    first.step(data.iloc[5])
+
+    def go_on(controller):
+        while controller.t < 290:
+            t, some = controller.t, int(rng.integers(1, 40))
+            if rng.random() < 0.5:
+                controller.steps(data.iloc[t : t + some])
+            else:
+                controller.step(data.iloc[t])
+
+    # Compiled beforehand, all of it: an interrupt in the middle of numba's own work is numba's.
+    go_on(PROGRAM.controller(POLICIES[name], "pointwise"))
     for _ in range(8):
         controller = PROGRAM.controller(POLICIES[name], "pointwise")
         controller.steps(data.iloc[:10])
-
-        def go_on(controller=controller):
-            while controller.t < 290:
-                t, some = controller.t, int(rng.integers(1, 40))
-                if rng.random() < 0.5:
-                    controller.steps(data.iloc[t : t + some])
-                else:
-                    controller.step(data.iloc[t])
-
-        interrupted(go_on, float(rng.uniform(0.0005, 0.02)))
+        interrupted(partial(go_on, controller), float(rng.uniform(0.0005, 0.02)))
         plain = PROGRAM.controller(POLICIES[name], "pointwise")
         plain.steps(data.iloc[: controller.t])
         # The same arrivals in other portions: sums may be rounded otherwise, counts may not.

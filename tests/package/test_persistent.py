@@ -541,9 +541,7 @@ def test_what_a_sweep_refuses():
     )
     assert told([(m.fixed, [1])]) == "sweep: the Param 'fixed' is not mutable; declare it with mutable=True."
     assert told([(other.limit, [1])]) == "sweep: the Param 'limit' belongs to another model."
-    assert told([(m.empty, [1])]) == (
-        "sweep: the Param 'empty' has no value; give it one, which it will have again."
-    )
+    assert told([(m.empty, [1])]) == ("sweep: the Param 'empty' has no value; give it one, which it will have again.")
     assert told([(m.limit, [1]), (m.limit, [2])]) == (
         "sweep: 'limit' is given twice; each column of the frame needs a name of its own."
     )

@@ -18,16 +18,17 @@ PUBLIC = {
     "load_study", "testing", "BSpline", "Bernstein", "Chebyshev", "Dirac", "Functions", "GaussLegendre", "Hat", "Indicator", "Midpoint", "Points",
     "Profile", "RBF", "Random", "Result", "SemiInfiniteConstraint", "Sobol", "Tensor", "__version__", "errors", "plugins",
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
+    "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound", "PersistentSolver", "sweep",
+    "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
 }  # fmt: skip
 MODULES = {
     "displays": {
-        "BracketDisplay", "BudgetDisplay", "OverrunDisplay", "PriceDisplay", "RegretDisplay", "RowsDisplay",
-        "ViolationDisplay",
+        "BracketDisplay", "BudgetDisplay", "LossDisplay", "OverrunDisplay", "PriceDisplay", "RegretDisplay",
+        "RewardDisplay", "RowsDisplay", "ViolationDisplay",
     },
     "dro": {
-        "Ambiguity", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
+        "Ambiguity", "Mixture", "Moments", "Reweighting", "SumOfMaxima", "Wasserstein", "worst_case_cvar", "worst_case_distribution",
         "worst_case_expectation", "worst_case_probability",
     },
     "errors": {
@@ -37,7 +38,7 @@ MODULES = {
         "SamplingWarning",
         "SavedStateError", "SolverError", "UntransformedModelError",
     },
-    "plugins": {"Discretize", "OsilpResults", "OsilpSolver", "Project"},
+    "plugins": {"Discretize", "LegacyOsilpSolver", "OsilpResults", "OsilpSolver", "Project"},
     "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},
     "sets": {"Held", "check", "from_data"},
     "testing": {"PolicyContractError", "check_policy"},
@@ -47,8 +48,8 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 # For other parts of the package, not for users.
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
-    "Controller": {"begin_at", "meet", "resume", "point_remaining", "projected_remaining"},
-    "Run": {"decided"},
+    "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
+    "Run": {"anew", "arrivals", "decided", "evaluator"},
 }
 
 

@@ -30,12 +30,12 @@ def test_each_picture_has_names_and_units_on_its_axes(study, what):
     drawn = [ax for ax in figure.axes if ax.axison]
     assert drawn
     for ax in drawn:
-        assert ax.lines or ax.collections
-        assert ax.get_ylabel() or what == "budget"
+        assert ax.lines or ax.collections or ax.patches
+        assert ax.get_ylabel() or what in ("budget", "loss")
     labels = {ax.get_xlabel() for ax in drawn} - {""}
     wanted = {"regret": "arrivals T", "overrun": "arrivals T", "violation": "u", "price": "u", "budget": "arrivals t",
-              "bracket": "iteration"}  # fmt: skip
-    assert labels == {wanted[what]}
+              "bracket": "iteration", "reward": "arrivals t", "loss": None}  # fmt: skip
+    assert labels == {wanted[what]} - {None}
 
 
 def test_all_pictures_below_each_other(study):
@@ -79,7 +79,8 @@ def test_what_cannot_be_drawn_is_said(study):
     with pytest.raises(OptionError) as refused:
         study.plot("luck")
     assert str(refused.value) == (
-        "plot: what must be one of 'regret', 'overrun', 'violation', 'price', 'budget', 'bracket' (got 'luck')."
+        "plot: what must be one of 'regret', 'reward', 'loss', 'overrun', 'violation', 'price', 'budget', 'bracket' (got "
+        "'luck')."
     )
     empty = osilp.Study(
         study.settings, {name: pd.DataFrame() for name in ("runs", "rows", "offline", "paths", "curves", "iterations")}

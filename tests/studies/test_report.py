@@ -1,5 +1,7 @@
 """The page of a study: complete, self-contained, and as a browser shows it."""
 
+import base64
+import hashlib
 import re
 import shutil
 import subprocess
@@ -47,10 +49,23 @@ def test_the_page_is_whole_and_needs_nothing_else(study, tmp_path):
     checker = Checker()
     checker.feed(text)
     assert checker.open == []
-    assert len(checker.images) == 6
+    assert len(checker.images) == 8
     assert all(image["src"].startswith("data:image/svg+xml;base64,") and image["alt"] for image in checker.images)
-    assert "<script" not in text
     assert not re.search(r"""(src|href)=['"](?!data:)""", text)
+    # The policy of contents lets the page's own style and its one script run, and nothing else be asked for.
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    scripts, styles = (
+        re.findall(r"<script>(.*?)</script>", text, re.DOTALL),
+        re.findall(r"<style>(.*?)</style>", text, re.DOTALL),
+    )
+    known = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'" for each in (*scripts, *styles)
+    }
+    assert len(scripts) == len(styles) == 1
+    assert len(known) == 2
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert set(re.findall(r"'sha256-[^']*'", policy)) == known
+    assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", "".join(scripts))
     told = " ".join(checker.texts)
     for measure in study.measures:
         assert measure.title in told
@@ -77,6 +92,7 @@ def test_a_browser_shows_the_page(study, tmp_path):
         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
         f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,3000",
     ]  # fmt: skip
+    # The probe is a script of its own, which the page's policy would not run.
     script = (
         "<script>addEventListener('load', () => { const broken = [...document.images].filter(i => !i.naturalWidth).length;"
         "const formula = document.querySelector('math').getBoundingClientRect();"
@@ -84,7 +100,8 @@ def test_a_browser_shows_the_page(study, tmp_path):
         "document.title = [document.images.length, broken, formula.width > 50, wide].join(' '); })</script>"
     )
     probed = tmp_path / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", f"{script}</body>"))
+    opened = page.read_text().replace("<details>", "<details open>").replace("Content-Security-Policy", "none")
+    probed.write_text(opened.replace("</body>", f"{script}</body>"))
     shown = subprocess.run(
         [*command, "--dump-dom", "--virtual-time-budget=5000", probed.as_uri()],
         capture_output=True,

@@ -465,8 +465,8 @@ class FunctionVar(ScalarBlock):
     def __str__(self) -> str:
         return str(self.name)
 
-    def pprint(self, ostream: Any = None, verbose: bool = False, prefix: str = "") -> None:
-        """Print its functions as mathematics."""
+    def pprint(self, ostream: Any = None, verbose: bool = False, prefix: str = "", sort: Any = None) -> None:
+        """Print its functions as mathematics, in the order of its sets whatever ``sort`` says."""
         out = ostream or sys.stdout
         out.write(f"{prefix}{self.local_name} : {len(self)} functions of {self.index_text()}, "
                   f"{len(self.coefficients)} coefficients\n")  # fmt: skip

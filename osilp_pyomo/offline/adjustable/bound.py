@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._displays import Shown
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.offline.adjustable.dual_rules import distributions, moment_program
 from osilp_pyomo.offline.adjustable.problem import AdjustableProblem
@@ -32,7 +33,7 @@ _CLOSED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RecourseBound:
+class RecourseBound(Shown):
     """What no policy can beat, affine or not, and how far the rules of an answer are from it at most.
 
     Attributes
@@ -78,6 +79,8 @@ class RecourseBound:
     0   scenarios    2.0
     1  dual rules    2.0
     """
+
+    card = "bound"
 
     value: float
     objective: float

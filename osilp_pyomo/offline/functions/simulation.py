@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo.errors import DataError, ModelError, OptionError
 from osilp_pyomo.index.curves.spaces import FunctionSpace, VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP, excess_of, violation_scale
 from osilp_pyomo.offline.functions.values import vectors_of
@@ -43,8 +43,13 @@ class Recourse:
     families: tuple[Family, ...]
     core: FiniteLP
 
-    def simulate(self, x: FloatArray, draws: Any, what: str = "result.simulate") -> pd.DataFrame:
-        """Decisions, cost and largest relative violation at each draw of the vector."""
+    def simulate(
+        self, x: FloatArray, draws: Any, what: str = "result.simulate", unknown: BoolArray | None = None
+    ) -> pd.DataFrame:
+        """Decisions, cost and largest relative violation at each draw of the vector.
+
+        Variables that are ``unknown`` must be those that stand for a worst case: the cost says what they are.
+        """
         frame = draws if isinstance(draws, pd.DataFrame) else pd.DataFrame(_as_matrix(draws, what))
         vectors = vectors_of(frame, self._coordinates(len(frame.columns), what), what)
         families = [family for family in self.families if family.domain.dimension == vectors.shape[1]]
@@ -58,11 +63,50 @@ class Recourse:
         for each in self.functions:
             own[each.columns[each.columns >= 0]] = True
         cost, replaced = self._cost(x, vectors, families)
+        if unknown is not None and np.any(unknown & ~replaced):
+            column = int(np.flatnonzero(unknown & ~replaced)[0])
+            raise ModelError(f"{what}: it has no value for '{self.core.column_names[column]}'.")
         for column in np.flatnonzero(~own & ~replaced).tolist():
             columns[self.core.column_names[column]] = np.full(len(vectors), x[column])
         columns[COST] = cost
-        columns[VIOLATION] = self._violation(x, vectors, families)
+        moved = [family for family in families if np.any(replaced[family.rows.columns])]
+        columns[VIOLATION] = self._violation(x, vectors, [family for family in families if family not in moved])
         return pd.DataFrame(columns, index=frame.index)
+
+    def rules(self, x: FloatArray) -> dict[str, pd.Series]:
+        """The coefficients of each decision that is a function, by the functions that they multiply."""
+        return {
+            each.name: pd.Series(each.values(x), index=pd.Index(each.space.labels, tupleize_cols=False))
+            for each in self.functions
+        }
+
+    def holding(self, values: pd.Series, rules: Mapping[str, pd.Series]) -> tuple[FloatArray, BoolArray]:
+        """Its variables at the decisions of another model that has the same ones, and which of them that does not have.
+
+        A decision that is a number there and a rule here is a constant rule; a rule there must be among the functions
+        that the rule here is made of.
+        """
+        names = pd.Index(self.core.column_names)
+        x = values.reindex(names).to_numpy(dtype=float, copy=True)
+        for each in self.functions:
+            if each.name in rules:
+                given = rules[each.name]
+            elif each.name in values.index:
+                given = pd.Series({"1": values[each.name]})
+            else:
+                continue
+            if not set(given.index) <= set(each.space.labels):
+                left = next(label for label in given.index if label not in each.space.labels)
+                raise ModelError(
+                    f"the rule of '{each.name}' uses {left}, which the rule of the rows does not; take the rows of the "
+                    "plan with the richest rules by rows=."
+                )
+            found = given.reindex(pd.Index(each.space.labels, tupleize_cols=False)).fillna(0.0).to_numpy()
+            held = each.columns >= 0
+            if np.any(found[~held] != each.numbers[~held]):
+                raise ModelError(f"the rule of '{each.name}' has coefficients that are fixed to other numbers.")
+            x[each.columns[held]] = found[held]
+        return np.nan_to_num(x), np.isnan(x)
 
     def _coordinates(self, count: int, what: str) -> Sequence[str]:
         """What the entries of the vector are called: of the rules over it, else of the rows."""
@@ -85,18 +129,18 @@ class Recourse:
     def _cost(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> tuple[FloatArray, Any]:
         """The objective at each draw, and which variables it moves.
 
-        The variable that stands for a worst case takes the best value that the rows of the draw allow: the one that is
-        the objective, or that alone of those with a cost has no bound on the side where it would be best. Only rows
-        over the vector hold it, each with a coefficient that does not depend on the vector.
+        The variable that stands for a worst case takes the best value that the rows of the draw allow: the only one of
+        those with a cost that has no bound on the side where it would be best. (A decision has one: what is bought is
+        not negative, and is paid whether it is needed or not.) Only rows over the vector hold it, each with a
+        coefficient that does not depend on the vector.
         """
         cost = np.full(len(vectors), self.core.value(x))
         replaced = np.zeros(self.core.columns, dtype=bool)
         sign = -1.0 if self.core.maximize else 1.0
         costed = np.flatnonzero(self.core.cost)
-        if len(costed) > 1:
-            best_at = np.where(sign * self.core.cost > 0, self.core.column_lower, self.core.column_upper)
-            rules = np.concatenate([np.empty(0, dtype=np.int64), *(each.columns for each in self.functions)])
-            costed = costed[np.isinf(best_at[costed]) & ~np.isin(costed, rules)]
+        best_at = np.where(sign * self.core.cost > 0, self.core.column_lower, self.core.column_upper)
+        rules = np.concatenate([np.empty(0, dtype=np.int64), *(each.columns for each in self.functions)])
+        costed = costed[np.isinf(best_at[costed]) & ~np.isin(costed, rules)]
         if len(costed) != 1 or self.core.matrix[:, costed].nnz:
             return cost, replaced
         column = int(costed[0])

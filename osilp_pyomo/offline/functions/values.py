@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import draw
+from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves.spaces import CurveFunctions, FunctionSpace, VectorFunctions
 
@@ -19,7 +19,7 @@ _SMALL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionValue:
+class FunctionValue(Shown):
     """A decision rule or a curve with its coefficients: call it with numbers.
 
     A rule takes a vector, an array (n, d) of vectors, a Series, or a frame with one vector per row; a curve takes its
@@ -42,6 +42,8 @@ class FunctionValue:
     >>> rule([4.0, 9.0])
     4.0
     """
+
+    card = "function"
 
     name: str
     space: FunctionSpace
@@ -117,9 +119,19 @@ class FunctionValue:
             told["lower"], told["upper"] = self.space.domain.lower.tolist(), self.space.domain.upper.tolist()
         return told
 
-    def plot(self) -> Any:
-        """Draw it: a curve over its index, a rule by what each entry of the vector changes; needs matplotlib."""
-        return draw("function", self)
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw it: a curve over its index, a rule by what each entry of the vector changes; needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("function", self, figure=figure)
 
     def __str__(self) -> str:
         return f"{self.name}({self._argument()}) = {self._formula()}"

@@ -25,7 +25,8 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
     started = time.perf_counter()
     target = decision_file(write, chunks.paths)
     expected = chunks.count
-    if expected is not None:
+    counted = controller.until is None
+    if expected is not None and counted:
         _refuse_too_many(expected, controller.horizon)
     earned, reasons = 0.0, np.zeros(len(REASONS), dtype=np.int64)
     data: DataMoments | None = None
@@ -35,10 +36,11 @@ def replay_chunks(program: ProgramData, controller: Controller, chunks: Chunks, 
         nonlocal earned, reasons, data, used
         met = 0
         with bar(progress, total=expected, desc="replay", unit=" arrivals") as shown:
-            for frame in chunks.frames(program.intake.columns):
-                arrivals = program.arrivals(frame)
+            for frame in chunks.frames({**program.intake.columns, **controller.time_columns}):
+                arrivals = controller.timed(program.arrivals(frame), frame, "replay")
                 met += len(arrivals)
-                _refuse_too_many(met, controller.horizon)
+                if counted:
+                    _refuse_too_many(met, controller.horizon)
                 if len(arrivals):
                     moments = DataMoments.of(arrivals)
                     data = moments if data is None else data.join(moments)

@@ -52,6 +52,8 @@ class Foresight:
         self.foretold = foretold.thinned(max(2 * _LEAST, _NUMBERS // width))
         self._program = program
         self._view = view
+        # When they come, where that is known and arrivals come in continuous time.
+        self._times = self.foretold.arrivals.times
         batch = program.evaluator.batch(self.foretold.arrivals, keep_points=view == POINTWISE)
         if guard == POINTWISE and view == POINTWISE:
             batch = program.index_guard.lifted(batch)
@@ -71,6 +73,13 @@ class Foresight:
             "spread": np.zeros(features),
         }
 
+    def _place(self, live: Live) -> int:
+        """Before which of the foretold arrivals a run stands: by the clock, or by how many it has met."""
+        if self._times is None:
+            return place_of(len(self._batch), live.t, live.horizon)
+        passed = int(np.searchsorted(self._times, live.clock["now"][0], side="right"))
+        return min(passed, len(self._batch) - 1)
+
     # -- the sample ------------------------------------------------------------------------------------------
 
     def trusts(self, live: Live) -> bool:
@@ -89,7 +98,7 @@ class Foresight:
         count = len(self._batch)
         first = 0
         if self.ordered:
-            first = max(0, min(place_of(count, live.t, live.horizon), count - _LEAST))
+            first = max(0, min(self._place(live), count - _LEAST))
         ahead = Sample.of_batch(self._at_level(live, slice(first, count)))
         return ahead if self.ordered or seen is None else joined([ahead, seen])
 
@@ -105,7 +114,7 @@ class Foresight:
         count, sums, squares = live.foresight["levels"]
         known = self._sizes
         if ordered:
-            known = known[: place_of(len(known), live.t, live.horizon)]
+            known = known[: self._place(live)]
         if count[0] < 2 or len(known) < 2:
             return np.ones(2)
         mean, foretold = sums / count, known.mean(axis=0)
@@ -155,8 +164,13 @@ class Foresight:
             told = np.array([seen.total, *(seen.weights @ past / seen.total)])
         window = np.array([0.0, count])
         if self.ordered:
-            wide = max(_WINDOW * count, (until - live.t) * count / live.horizon, 1.0)
-            middle = np.clip((until + live.t) / 2 * count / live.horizon, wide / 2, count - wide / 2)
+            ahead, middle = (until - live.t) * count / live.horizon, (until + live.t) / 2 * count / live.horizon
+            if self._times is not None:
+                place = self._place(live)
+                ahead = (until - live.t) * (count - place) / max(live.horizon - live.t, 1)
+                middle = place + ahead / 2
+            wide = min(max(_WINDOW * count, ahead, 1.0), float(count))
+            middle = np.clip(middle, wide / 2, count - wide / 2)
             first = int(middle - wide / 2)
             window = np.array([first, max(first + 1.0, np.ceil(middle + wide / 2))])
         foretold = self._features(self._batch, dual, self._level(live, self.ordered))

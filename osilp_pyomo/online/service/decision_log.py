@@ -12,6 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import OptionError, SavedStateError
+from osilp_pyomo.online.clock.times import NOW, Times
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.template import Arrivals
 
@@ -22,9 +23,10 @@ class DecisionLog:
     ``keep`` is how many of the last ones are held in memory, or the path of a CSV file that all are appended to.
     """
 
-    def __init__(self, program: ProgramData, reasons: tuple[str, ...], keep: Any) -> None:
+    def __init__(self, program: ProgramData, reasons: tuple[str, ...], keep: Any, times: Times | None = None) -> None:
         self._program = program
         self._reasons = np.array(reasons, dtype=object)
+        self._times = times
         self._path: Path | None = None
         if isinstance(keep, str | Path):
             self._path, most = Path(keep), 0
@@ -40,7 +42,7 @@ class DecisionLog:
         """The same log, to go on by itself; None for a file, which only one can write."""
         if self._path is not None:
             return None
-        other = DecisionLog(self._program, tuple(self._reasons), self._most)
+        other = DecisionLog(self._program, tuple(self._reasons), self._most, self._times)
         other._parts, other._held = self._parts.copy(), self._held
         return other
 
@@ -68,8 +70,19 @@ class DecisionLog:
         data = self._program.intake.to_frame(Arrivals(arrivals.values, index))
         decisions = self._program.template.decision_frame(decided, index)
         frame = pd.concat([data, decisions], axis=1)
+        if self._times is not None and self._when not in frame:
+            times = np.full(len(index), np.nan) if arrivals.times is None else arrivals.times
+            frame.insert(
+                0, self._when, [np.nan if np.isnan(time) else self._times.told(time) for time in times.tolist()]
+            )
         told = {"reason": self._reasons[reasons.astype(int)], "reward": rewards}
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
+
+    @property
+    def _when(self) -> Any:
+        """The column of times."""
+        assert self._times is not None
+        return NOW if self._times.column is None else self._times.column
 
     def _append(self, part: pd.DataFrame) -> None:
         assert self._path is not None
@@ -91,5 +104,6 @@ class DecisionLog:
     def _nothing(self) -> pd.DataFrame:
         template = self._program.template
         arrivals = self._program.intake.to_frame(self._program.no_arrivals)
-        columns = [*arrivals.columns, *(label.column for label in template.decisions), "reason", "reward"]
+        when = [] if self._times is None or self._when in arrivals.columns else [self._when]
+        columns = [*when, *arrivals.columns, *(label.column for label in template.decisions), "reason", "reward"]
         return pd.DataFrame(columns=pd.Index(columns, tupleize_cols=False), index=pd.RangeIndex(0, name="t"))

@@ -316,18 +316,36 @@ class Evaluator:
         with np.errstate(all="ignore"):
             return self._evaluate_quietly(arrivals, keep_points)
 
-    def _evaluate_quietly(self, arrivals: Arrivals, keep_points: bool) -> Batch:
-        template = self.template
-        count, functions = len(arrivals), len(template.functions)
-        rewards, earned = template.numbers(template.objective, arrivals)
-        if not template.maximize:
+    def without_use(self, arrivals: Arrivals) -> Batch:
+        """What arrivals earn and may decide, without what they use: nothing is evaluated on the index."""
+        with np.errstate(all="ignore"):
+            rewards, earned = self._rewards(arrivals)
+            lower, upper = self._bounds(arrivals)
+            return Batch(arrivals, rewards, earned, {}, {}, lower, upper, *self._own_rows(arrivals))
+
+    def _rewards(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        """What each function of the decision earns (B, K), and what nothing changes (B,)."""
+        rewards, earned = self.template.numbers(self.template.objective, arrivals)
+        if not self.template.maximize:
             rewards, earned = -rewards, -earned
         if not np.isfinite(rewards.sum() + earned.sum()):
             self._refuse_infinite_reward(rewards, earned, arrivals)
+        return rewards, earned
+
+    def _own_rows(self, arrivals: Arrivals) -> tuple[FloatArray, FloatArray]:
+        """Coefficients (B, rows, K) and constants (B, rows) of the stages' own rows."""
+        count, rows = len(arrivals), self.template.own_rows
+        own, own_fixed = np.zeros((count, len(rows), len(self.template.functions))), np.zeros((count, len(rows)))
+        for number, row in enumerate(rows):
+            own[:, number], own_fixed[:, number] = self.template.numbers(row.terms, arrivals)
+        return own, own_fixed
+
+    def _evaluate_quietly(self, arrivals: Arrivals, keep_points: bool) -> Batch:
+        template = self.template
+        count, functions = len(arrivals), len(template.functions)
+        rewards, earned = self._rewards(arrivals)
         lower, upper = self._bounds(arrivals)
-        own, own_fixed = np.zeros((count, len(template.own_rows), functions)), np.zeros((count, len(template.own_rows)))
-        for number, row in enumerate(template.own_rows):
-            own[:, number], own_fixed[:, number] = template.numbers(row.terms, arrivals)
+        own, own_fixed = self._own_rows(arrivals)
         uses = [
             template.on_points(family, arrivals, points)
             for family, points in zip(template.families, self.points, strict=True)

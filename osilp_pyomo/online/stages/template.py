@@ -141,13 +141,17 @@ class Field:
 
 
 class Arrivals:
-    """Data of some arrivals: for each field an array (B,) or a stack of B curves, and what they are called."""
+    """Data of some arrivals: for each field an array (B,) or a stack of B curves, and what they are called.
 
-    __slots__ = ("_count", "index", "values")
+    ``times`` (B,) says when they come, where that matters.
+    """
 
-    def __init__(self, values: tuple[Any, ...], index: pd.Index) -> None:
+    __slots__ = ("_count", "index", "times", "values")
+
+    def __init__(self, values: tuple[Any, ...], index: pd.Index, times: FloatArray | None = None) -> None:
         self.values = values
         self.index = index
+        self.times = times
         # Asked for dozens of times a step, and slow to ask of pandas.
         self._count = len(index)
 
@@ -155,7 +159,7 @@ class Arrivals:
     def single(cls, values: tuple[Any, ...], index: pd.Index) -> Arrivals:
         """One arrival, without asking its index how long it is."""
         made = cls.__new__(cls)
-        made.values, made.index, made._count = values, index, 1
+        made.values, made.index, made.times, made._count = values, index, None, 1
         return made
 
     def __len__(self) -> int:
@@ -168,7 +172,12 @@ class Arrivals:
 
     def part(self, at: slice) -> Arrivals:
         """Some of the arrivals."""
-        return Arrivals(tuple(value[at] for value in self.values), self.index[at])
+        times = None if self.times is None else self.times[at]
+        return Arrivals(tuple(value[at] for value in self.values), self.index[at], times)
+
+    def at(self, times: FloatArray) -> Arrivals:
+        """The same arrivals, which come at some times."""
+        return Arrivals(self.values, self.index, times)
 
     def take(self, places: Any) -> Arrivals:
         """Arrivals at some places, in that order and as often as a place comes; they are called 1, 2, ..."""
@@ -308,6 +317,9 @@ class StageTemplate:
     lower: tuple[tuple[Term, ...] | None, ...]
     upper: tuple[tuple[Term, ...] | None, ...]
     texts: dict[str, str]
+    # How the model and its objective are called; nothing depends on it.
+    model: str = ""
+    goal: str = ""
 
     @property
     def linear(self) -> bool:

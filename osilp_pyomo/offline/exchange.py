@@ -241,6 +241,8 @@ class Exchange:
         """Exchange until nothing is violated, or a limit is met (by default that of the options)."""
         most = self.options.iteration_limit if iterations is None else iterations
         best_bound, status, solution = np.nan, "iteration_limit", None
+        # Rows that the relaxation needs cost linear programs, and not one with integers each.
+        self._relax()
         smallest, stalled = np.inf, 0
         found: tuple[Violations, ...] = ()
         checked_rays = 0
@@ -339,7 +341,11 @@ class Exchange:
         self._relaxed = True
         relaxed = SemiInfiniteLP(replace(core, integer=np.zeros(core.columns, dtype=bool)), self.problem.families)
         inner = Exchange(relaxed, self.searches, self.remaining())
-        inner.run()
+        for number, points in enumerate(self._points(self.working)):
+            inner.add_points(number, points)
+        if inner.run().x is not None:
+            # What binds there is enough: with all rows branch and bound takes longer.
+            inner.working.keep(np.flatnonzero(inner.working.slack == 0))
         return sum(self.add_points(number, points) for number, points in enumerate(inner._points(inner.working))) > 0
 
     # -- rows ------------------------------------------------------------------------------------

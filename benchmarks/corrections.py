@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from figures import Figure, shown
-from regret import POINTS, instance, optimum, program_for
+from regret_inputs import POINTS, instance, optimum, program_for
 
 import osilp_pyomo as osilp
 from osilp_pyomo.paper.algorithms import PrintedMirrorDescent

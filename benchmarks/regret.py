@@ -1,18 +1,24 @@
 """Regret, violation and time of every policy on the instances of the paper and beyond.
 
-Run ``python benchmarks/regret.py``; 20 seeds in two processes take about forty minutes, ``--quick`` a minute. Parts of
-it run alone: ``python benchmarks/regret.py R --seeds 20``.
+Run ``python benchmarks/regret.py``; 20 seeds in two processes take about two hours, ``--quick`` a few minutes. Parts of
+it run alone: ``python benchmarks/regret.py RB --seeds 20 --first 1000``. What it runs on is in ``regret_inputs.py``.
 
 Game P: regret against R*_Phi, the optimum on test functions, with the projected guard.
 Game F: regret against R*_T, the optimum of all 2,000 rows, with the pointwise guard, so that no row is ever overrun.
 Game R: the README's model, its limit a share of T / 1000; regret against R*_T, with the pointwise guard.
+Game B: the same, its arrivals in batches.
+Game C: the same on days that change, with an earlier day as forecast, right or wrong.
+Game K: requests that tie, b-matching and requests that all pay the same; what is lost of the optimum.
+Game T: the same as R in continuous time, from 8 to 18, when nobody knows how many come.
+Game O: three options an arrival, each with its own use of the band.
+Game S: the reward is concave in the decision; the optimum is that of the package, proved by its bracket.
 
-Seeds begin at 1000: those below were used to choose the steps of ExperienceReplay. In games F and R every policy is
-also compared with Resolve(exact=True) on the same arrivals: the mean difference of regrets, with half a 95 % interval.
+Seeds begin at 1000: those below were used to choose steps. In every game but P each way is also compared with one of
+them on the same arrivals: the mean difference of regrets, with half a 95 % interval.
 
-Both optima are computed here, by scipy, and not by the package. A limit is what was measured when the methods were
-first tried out, and half a 95 % interval more, so that it is missed only where the whole interval lies above. Tuned
-methods have none.
+The optima of all games but S are computed here, by scipy, and not by the package. A limit is what was measured when the
+methods were first tried out, and half a 95 % interval more, so that it is missed only where the whole interval lies
+above; or what a method is to keep beside another one. Tuned methods have none.
 """
 
 from __future__ import annotations
@@ -24,17 +30,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pandas as pd
-import pyomo.environ as pyo
+import regret_inputs as inputs
 from figures import Figure, growth, shown
-from pyomo.dae import ContinuousSet
-from scipy.optimize import linprog
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
 
 FIRST_SEED = 1000
-POINTS = 2000
-KNOTS = (np.arange(POINTS) + 0.5) / POINTS
+EXACT = osilp.Resolve(exact=True)
 
 GAME_P = {
     "Algorithm 1, printed step": osilp.GradientDescent(scale="paper"),
@@ -53,136 +56,209 @@ GAME_F = {
     "SimpleGD": osilp.SimpleGD(),
     "entropy on points": osilp.MirrorDescent("entropy", "remaining", view="pointwise"),
     "ExperienceReplay": osilp.ExperienceReplay(),
-    "Resolve exact": osilp.Resolve(exact=True),
+    "Resolve exact": EXACT,
 }
-GAMES = {"P": GAME_P, "F": GAME_F, "R": GAME_F}
-CASES_P = [("normal", 500), ("normal", 2000), ("normal", 5000), ("normal", 20000), ("permutation", 2000),
-           ("permutation", 5000), ("smooth", 2000), ("smooth", 5000)]  # fmt: skip
-CASES_F = [("normal", 5000), ("normal fresh", 5000), ("permutation", 5000), ("smooth", 5000), ("uniform", 5000),
-           ("cauchy", 5000)]  # fmt: skip
-CASES_R = [("README", 500), ("README", 1000), ("README", 4000)]
-CASES = {"P": CASES_P, "F": CASES_F, "R": CASES_R}
-# What ExperienceReplay may lose at most beside Resolve(exact=True), as a ratio of mean regrets.
-RATIO = {"R": 1.1, "F": 1.3}
+# Policies for options and for concave stages.
+GAME_O = {
+    "MirrorDescent": osilp.MirrorDescent(),
+    "entropy on points": osilp.MirrorDescent("entropy", "remaining", view="pointwise"),
+    "ExperienceReplay": osilp.ExperienceReplay(),
+    "Resolve": osilp.Resolve(),
+    "Resolve exact": EXACT,
+}
+GAME_S = {name: GAME_O[name] for name in ("MirrorDescent", "entropy on points", "Resolve")}
+GAME_K = {
+    "Greedy": osilp.Greedy(),
+    "MirrorDescent": osilp.MirrorDescent(),
+    "ExperienceReplay": osilp.ExperienceReplay(),
+    "Resolve exact": EXACT,
+}
+# Cases of each game: a kind and a number of arrivals.
+CASES = {
+    "P": [("normal", 500), ("normal", 2000), ("normal", 5000), ("normal", 20000), ("permutation", 2000),
+          ("permutation", 5000), ("smooth", 2000), ("smooth", 5000)],
+    "F": [("normal", 5000), ("normal fresh", 5000), ("permutation", 5000), ("smooth", 5000), ("uniform", 5000),
+          ("cauchy", 5000)],
+    "R": [("README", 500), ("README", 1000), ("README", 4000)],
+    "B": [("batches of 50", 1000), ("batches of 200", 1000)],
+    "C": [(kind, 1000) for kind in inputs.DAYS],
+    "K": [("b-matching", 1000), ("unit requests", 200)],
+    "T": [("even", 500), ("rush", 500), ("half", 500), ("more", 500)],
+    "O": [("options", 250), ("options", 1000)],
+    "S": [("concave", 250), ("concave", 1000)],
+}  # fmt: skip
+# What each way of a game is compared with.
+AGAINST = {
+    "F": "Resolve exact", "R": "Resolve exact", "B": "one by one", "C": "no forecast", "K": "Greedy",
+    "T": "number known", "O": "Resolve exact", "S": "Resolve",
+}  # fmt: skip
+# What a way may lose at most beside another one, as a ratio of mean regrets: (game, kind or None for all, way, other).
+RATIOS = [
+    ("R", None, "ExperienceReplay", "Resolve exact", 1.1),
+    ("F", None, "ExperienceReplay", "Resolve exact", 1.3),
+    ("R", None, "ExperienceReplay", "MirrorDescent", 1 / 3),
+    ("R", None, "ExperienceReplay", "AccelerateThenRefine", 1 / 3),
+    ("C", "iid", "300 earlier arrivals", "arrivals only, not moved", 0.7),
+    ("C", "iid", "another kind of day", "no forecast", 1.3),
+    *(("C", kind, "yesterday", "no forecast", 0.3) for kind in inputs.DAYS[1:]),
+    *(("C", kind, "yesterday, 30 % too low", "yesterday", 1.2) for kind in inputs.DAYS),
+]
 MEASURED = {
     ("P", "Algorithm 1, printed step"): [0.0458, 0.0223, 0.0147, 0.0084, None, 0.0090, None, 0.0210],
     ("P", "AccelerateThenRefine"): [0.0703, 0.0188, 0.0084, 0.0045, None, 0.0056, None, 0.028],
     ("P", "MirrorDescent entropy remaining"): [0.0174, 0.0093, 0.0056, 0.0025, None, 0.0059, None, 0.0063],
     ("P", "Resolve"): [0.0105, 0.0029, 0.0015, 0.0004, None, 0.0017, None, 0.0018],
     ("F", "Resolve exact"): [0.0034, 0.0062, 0.0155, 0.0020, 0.0018, 0.086],
+    # .6 and .15 of what was lost at a held price, 7.9 % and 21.9 %, when batches were first decided together.
+    ("B", "together"): [0.047, 0.033],
+    # 98 % of the optimum are to be served.
+    ("K", "Resolve exact"): [0.02, 0.02],
 }
 
 
-def field(rng, count):
-    """Gaussian random fields of length .1 and unit variance at the knots."""
-    nodes = np.linspace(0, 1, 120)
-    factor = np.linalg.cholesky(np.exp(-((nodes[:, None] - nodes) ** 2) / 0.02) + 1e-8 * np.eye(120))
-    weights = np.linalg.solve(factor.T, rng.normal(size=(120, count)))
-    return (np.exp(-((KNOTS[:, None] - nodes) ** 2) / 0.02) @ weights).T
-
-
-def instance(kind, horizon, seed):
-    """Different rewards and columns, which of them each arrival is, and the limit an arrival."""
-    rng = np.random.default_rng([seed, horizon])
-    limit = rng.uniform(2, 3, POINTS)
-    support = horizon if kind == "normal fresh" else 100
-    if kind.startswith("normal"):
-        rewards, columns = rng.normal(1, 1, support), rng.normal(4, 1, (support, POINTS))
-    elif kind == "uniform":
-        rewards, columns = rng.uniform(0, 1, support), rng.uniform(0, 4, (support, POINTS))
-    elif kind == "cauchy":
-        rewards, columns = rng.standard_cauchy(support), 2 + rng.standard_cauchy((support, POINTS))
-    elif kind == "smooth":
-        support = 300
-        limit = 2.5 + 0.5 * np.tanh(field(rng, 1)[0])
-        rewards, columns = rng.normal(1, 1, support), 4 + field(rng, support)
-    else:
-        size, support = horizon // 5, horizon
-        limit, rewards = rng.uniform(0.4, 0.8, POINTS), rng.uniform(0, 1, horizon)
-        columns = np.concatenate([
-            rng.uniform(0, 3, (size, POINTS)),
-            rng.normal(2, 1, (size, POINTS)),
-            rng.uniform(0, 2, (size, 1)) + rng.normal(size=(size, POINTS)),
-            rng.uniform(0.5, 1.5, (size, 1)) * rng.normal(size=(size, POINTS)),
-            rng.integers(-1, 2, (horizon - 4 * size, POINTS)).astype(float),
-        ])  # fmt: skip
-        return rewards, columns, rng.permutation(horizon), limit
-    which = np.arange(horizon) if support == horizon else rng.integers(support, size=horizon)
-    return rewards, columns, which, limit
-
-
-def program_for(horizon, limit):
-    """Two example arrivals without values; the curves of the real ones come beside the data."""
-    m = pyo.ConcreteModel()
-    m.u = ContinuousSet(bounds=(0, 1))
-    m.T = pyo.RangeSet(2)
-    m.value = pyo.Param(m.T, mutable=True)
-    m.column = osilp.Profile(m.T, over=m.u, points=KNOTS, kind="nearest", outside="clamp", initialize=lambda m, t: t)
-    m.limit = osilp.Profile(over=m.u, points=KNOTS, kind="nearest", outside="clamp", initialize=limit * horizon)
-    m.x = pyo.Var(m.T, bounds=(0, 1))
-    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
-    m.usage = osilp.SemiInfiniteConstraint(
-        m.u, rule=lambda m, u: sum(m.column[t](u) * m.x[t] for t in m.T) <= m.limit(u)
-    )
-    return osilp.compile_online(m, stages=m.T, horizon=horizon, grid=KNOTS, basis=osilp.RBF(10))
-
-
-def optimum(rewards, columns, counts, limit):
-    """The LP over different arrivals, each as often as it comes; rows that are violated are added."""
-    rows = np.zeros(len(limit), dtype=bool)
-    rows[np.linspace(0, len(limit) - 1, min(len(limit), 20)).astype(int)] = True
-    while True:
-        found = linprog(
-            -rewards, A_ub=columns[:, rows].T, b_ub=limit[rows], bounds=list(zip(0 * counts, counts, strict=True))
-        )
-        excess = np.where(rows, 0, found.x @ columns - limit)
-        if excess.max() <= 1e-9 * np.abs(limit).max():
-            return -found.fun
-        rows[np.argsort(-excess)[:60]] |= np.sort(-excess)[:60] < 0
-
-
-def readme(horizon, seed):
-    """Arrivals of the README's model, their columns at the knots, and the limit an arrival."""
-    rng = np.random.default_rng([seed, horizon])
-    data = pd.DataFrame({"value": rng.uniform(size=horizon), "place": rng.uniform(size=horizon)})
-    columns = np.exp(-(((KNOTS - data.place.to_numpy()[:, None]) / 0.1) ** 2))
-    return data, columns, (60 + 20 * np.sin(6 * KNOTS)) / 1000
+# -- games ---------------------------------------------------------------------------------------------------
 
 
 def one_seed(job):
-    """The runs of one instance: a record for every policy."""
+    """The runs of one instance: a record for every way to decide it."""
     game, kind, horizon, seed = job
-    if game == "R":
-        data, columns, limit = readme(horizon, seed)
-        m = demo_model(arrivals=horizon)
-        program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(10))
-        best = optimum(data.value.to_numpy(), columns, np.ones(horizon), horizon * limit)
-        return runs_of(job, program, data, None, "pointwise", best)
-    rewards, columns, which, limit = instance(kind, horizon, seed)
-    program = program_for(horizon, limit)
+    return [
+        {"game": game, "kind": kind, "horizon": horizon, "seed": seed, **record}
+        for record in PLAYED[game](game, kind, horizon, seed)
+    ]
+
+
+def runs_of(policies, program, arrivals, guard, best, **settings):
+    """A record for every policy on the same arrivals."""
+    for name, policy in policies.items():
+        started = time.perf_counter()
+        run = program.replay(policy, arrivals, guard, **settings)
+        yield record(name, run, best, time.perf_counter() - started)
+
+
+def record(way, run, best, seconds):
+    """What is kept of a run."""
+    return {
+        "policy": way, "regret": 1 - run.objective / best, "violation": run.relative_violation, "seconds": seconds,
+    }  # fmt: skip
+
+
+def of_the_paper(game, kind, horizon, seed):
+    """Games P and F."""
+    rewards, columns, which, limit = inputs.instance(kind, horizon, seed)
+    program = inputs.program_for(horizon, limit)
     data, profiles = pd.DataFrame({"value": rewards[which]}), {"column": columns[which]}
     seen, counts = np.unique(which, return_counts=True)
+    rewards, columns, counts = rewards[seen], columns[seen], counts.astype(float)
     if game == "P":
         phi = program.evaluator.phi(0)
-        best = optimum(rewards[seen], columns[seen] @ phi, counts.astype(float), horizon * (limit @ phi))
-        return runs_of(job, program, program.project(data, profiles), None, "projected", best)
-    best = optimum(rewards[seen], columns[seen], counts.astype(float), horizon * limit)
-    return runs_of(job, program, data, profiles, "pointwise", best)
+        best = inputs.optimum(rewards, columns @ phi, counts, horizon * (limit @ phi))
+        return runs_of(GAME_P, program, program.project(data, profiles), "projected", best)
+    best = inputs.optimum(rewards, columns, counts, horizon * limit)
+    return runs_of(GAME_F, program, data, "pointwise", best, profiles=profiles)
 
 
-def runs_of(job, program, arrivals, profiles, guard, best):
-    """A record for every policy on the arrivals of one instance."""
-    game, kind, horizon, seed = job
-    rows = []
-    for name, policy in GAMES[game].items():
+def of_the_readme(game, kind, horizon, seed):
+    """Game R."""
+    data, columns, limit = inputs.readme(horizon, seed)
+    m = demo_model(arrivals=horizon)
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(10))
+    best = inputs.optimum(data.value.to_numpy(), columns, np.ones(horizon), horizon * limit)
+    return runs_of(GAME_F, program, data, "pointwise", best)
+
+
+def in_batches(game, kind, horizon, seed):
+    """Game B: one by one, at a held price, and together."""
+    program, size = inputs.band(horizon), int(kind.split()[-1])
+    data = inputs.day("iid", horizon, seed)
+    best = inputs.band_optimum(program, data, horizon)
+    for way, asked in (("one by one", {}), ("held price", {"hold_price": True}), ("together", {"together": True})):
         started = time.perf_counter()
-        run = program.replay(policy, arrivals, guard, profiles=profiles)
-        rows.append({
-            "game": game, "kind": kind, "horizon": horizon, "seed": seed, "policy": name,
-            "regret": 1 - run.objective / best, "violation": run.relative_violation,
-            "seconds": time.perf_counter() - started,
-        })  # fmt: skip
-    return rows
+        controller = program.controller(EXACT, "pointwise")
+        for first in range(0, horizon, size):
+            controller.steps(data.iloc[first : first + size], **asked)
+        yield {
+            "policy": way, "regret": 1 - controller.reward / best, "seconds": time.perf_counter() - started,
+            "violation": max(0.0, -float(controller.point_remaining.min())),
+        }  # fmt: skip
+
+
+def with_forecasts(game, kind, horizon, seed):
+    """Game C: none, an earlier day of the same kind, one of another kind, and arrivals of any time."""
+    program = inputs.band(horizon)
+    data, yesterday = inputs.day(kind, horizon, seed), inputs.day(kind, horizon, seed + 50_000)
+    other = inputs.DAYS[1 + seed % 4 if kind == "iid" else 0]
+    best = inputs.band_optimum(program, data, horizon)
+    forecasts = {
+        "no forecast": None,
+        "yesterday": yesterday,
+        "yesterday, 30 % too low": yesterday.assign(value=0.7 * yesterday["value"]),
+        "another kind of day": inputs.day(other, horizon, seed + 60_000),
+    }
+    if kind == "iid":
+        forecasts["300 earlier arrivals"] = osilp.Forecast(yesterday.head(300))
+    for way, forecast in forecasts.items():
+        yield from runs_of({way: EXACT}, program, data, "pointwise", best, forecast=forecast)
+    plain = osilp.Resolve(exact=True, smoothed=False)
+    yield from runs_of({"arrivals only, not moved": plain}, program, data, "pointwise", best)
+
+
+def with_ties(game, kind, horizon, seed):
+    """Game K."""
+    value, room = inputs.matching(seed) if kind == "b-matching" else inputs.unit_requests(seed)
+    program = inputs.choosing(*value.shape, room, value)
+    return runs_of(GAME_K, program, None, "pointwise", inputs.matched(value, room))
+
+
+def in_continuous_time(game, kind, horizon, seed):
+    """Game T: the number known, told wrongly, and an end in its place, with a forecast and without."""
+    data, yesterday = (inputs.timed_day(kind, horizon, each) for each in (seed, seed + 50_000))
+    program, count = inputs.band(horizon), len(data)
+    best = inputs.band_optimum(program, data, horizon)
+    known = program.rescaled(count, budget="total")
+    clock = {"since": 8, "until": 18, "time": "hour"}
+    for name, policy in (("", EXACT), (", ExperienceReplay", osilp.ExperienceReplay())):
+        yield from runs_of({f"number known{name}": policy}, known, data, "pointwise", best)
+        yield from runs_of({f"end known{name}": policy}, program, data, "pointwise", best, **clock)
+    yield from runs_of(
+        {"end known, yesterday as forecast": EXACT}, program, data, "pointwise", best, forecast=yesterday, **clock
+    )
+    told = program.controller(EXACT, "pointwise")
+    started = time.perf_counter()
+    # Arrivals beyond the number that was told come at the last price.
+    rewards = told.steps(data.head(horizon))["reward"].sum()
+    yield {
+        "policy": "number told as expected", "regret": 1 - rewards / best, "violation": 0.0,
+        "seconds": time.perf_counter() - started,
+    }  # fmt: skip
+
+
+def with_options(game, kind, horizon, seed):
+    """Game O."""
+    program, rewards, columns, limit = inputs.fares(horizon, seed)
+    best = inputs.optimum(rewards, columns, np.ones(len(rewards)), limit, options=3)
+    return runs_of(GAME_O, program, None, "pointwise", best)
+
+
+def with_concave_stages(game, kind, horizon, seed):
+    """Game S."""
+    program, data = inputs.logarithmic(horizon), inputs.day("iid", horizon, seed)
+    best = program.solve_offline(data, progress=False).objective
+    return runs_of(GAME_S, program, data, "pointwise", best)
+
+
+PLAYED = {
+    "P": of_the_paper, "F": of_the_paper, "R": of_the_readme, "B": in_batches, "C": with_forecasts, "K": with_ties,
+    "T": in_continuous_time, "O": with_options, "S": with_concave_stages,
+}  # fmt: skip
+
+
+# -- figures -------------------------------------------------------------------------------------------------
+
+
+def half_interval(values):
+    """Half a 95 % interval of a mean."""
+    return 1.96 * values.std(ddof=1) / np.sqrt(len(values))
 
 
 def regrets(runs):
@@ -190,37 +266,38 @@ def regrets(runs):
     for (game, kind, horizon, policy), part in runs.groupby(["game", "kind", "horizon", "policy"], sort=False):
         cases = CASES[game]
         measured = MEASURED.get((game, policy), [None] * len(cases))[cases.index((kind, horizon))]
-        half = 1.96 * part.regret.std(ddof=1) / np.sqrt(len(part))
+        half = half_interval(part.regret)
         yield Figure(
             f"{game}, {kind}, T {horizon:,}, {policy}: regret +- {100 * half:.2g}",
             100 * part.regret.mean(),
             "%",
-            "R*_Phi by scipy" if game == "P" else "R*_T by scipy",
+            {"P": "R*_Phi by scipy", "S": "R*_T by exchange"}.get(game, "R*_T by scipy"),
             None if measured is None else 100 * (measured + half),
         )
 
 
 def differences(runs):
-    """Lines for every policy on every instance of games F and R: how its regret differs from that of Resolve."""
+    """Lines for every way to decide an instance: how its regret differs from another one's on the same arrivals."""
     for (game, kind, horizon), part in runs[runs.game != "P"].groupby(["game", "kind", "horizon"], sort=False):
-        table = part.pivot_table(index="seed", columns="policy", values="regret")
-        known = table["Resolve exact"]
-        for policy in table.columns.drop("Resolve exact"):
-            difference = table[policy] - known
-            half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+        table = part.pivot_table(index="seed", columns="policy", values="regret", sort=False)
+        against = AGAINST[game]
+        for policy in table.columns.drop(against):
+            difference = table[policy] - table[against]
             yield Figure(
-                f"{game}, {kind}, T {horizon:,}, {policy} less Resolve exact: regret +- {100 * half:.2g}",
+                f"{game}, {kind}, T {horizon:,}, {policy} less {against}: regret +- "
+                f"{100 * half_interval(difference):.2g}",
                 100 * difference.mean(),
                 "%",
                 "the same arrivals",
             )
-            if policy == "ExperienceReplay":
+        for of_game, of_kind, policy, other, limit in RATIOS:
+            if of_game == game and of_kind in (None, kind):
                 yield Figure(
-                    f"{game}, {kind}, T {horizon:,}, {policy}: regret over that of Resolve exact",
-                    table[policy].mean() / known.mean(),
+                    f"{game}, {kind}, T {horizon:,}, {policy}: regret over that of {other}",
+                    table[policy].mean() / table[other].mean(),
                     "x",
                     "mean regrets",
-                    RATIO[game],
+                    limit,
                 )
 
 
@@ -241,11 +318,13 @@ def violations_and_times(runs):
             yield growth(f"a run by T, {game}, {policy}", best.index, best)
 
 
-def figures(quick=False, games="PFR", count=20):
-    seeds = range(FIRST_SEED, FIRST_SEED + (3 if quick else count))
+def figures(quick=False, games="PFRBCKTOS", count=20, first=FIRST_SEED):
+    seeds = range(first, first + (3 if quick else count))
     cases = [(game, *case) for game in games for case in CASES[game]]
     if quick:
         cases = [("P", "normal", 500), ("P", "normal", 2000), ("F", "normal", 5000), ("R", "README", 500)]
+        cases += [("K", "unit requests", 200), ("T", "rush", 500), ("O", "options", 250), ("S", "concave", 250)]
+        cases = [case for case in cases if case[0] in games]
     jobs = [(*case, seed) for case in cases for seed in seeds]
     # Threads of HiGHS and BLAS do not survive a fork.
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
@@ -255,8 +334,9 @@ def figures(quick=False, games="PFR", count=20):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("games", nargs="?", default="PFR")
+    parser.add_argument("games", nargs="?", default="PFRBCKTOS")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
     chosen = parser.parse_args()
-    shown("Regret", figures(chosen.quick, chosen.games, chosen.seeds))
+    shown("Regret", figures(chosen.quick, chosen.games, chosen.seeds, chosen.first))

@@ -95,6 +95,23 @@ def of_pages(folder: Path) -> None:
         names["figure"].savefig(folder / f"{file.stem}.png", **OPTIONS)
 
 
+def run_and_loss(folder: Path) -> None:
+    """What happened in a run, and where policies lose."""
+    m = demo_model(arrivals=1000)
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(10))
+    run = program.replay(osilp.Resolve(), progress=False)
+    run.plot(benchmark=program.solve_offline()).savefig(folder / "run.png", **OPTIONS)
+    policies = {
+        "first come, first served": osilp.Greedy(),
+        "mirror descent": osilp.MirrorDescent(),
+        "re-solved": osilp.Resolve(),
+    }
+    study = osilp.compare(
+        program, policies, trials=5, order="permutation", benchmarks=["exchange"], progress=False
+    )  # fmt: skip
+    study.plot("loss").savefig(folder / "loss.png", **OPTIONS)
+
+
 # The flow: boxes are values (text, x, y), zones the rooms that hold them (name, left, right, low, high, colour), arrows
 # steps between boxes, with the files that do them (from, to, label, its place and alignment).
 BOXES = [
@@ -153,7 +170,7 @@ def flow(folder: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (overview, rows_of, comparison, of_pages, flow):
+    for draw in (overview, rows_of, comparison, run_and_loss, of_pages, flow):
         draw(folder)
     print("\n".join(sorted(path.name for path in folder.glob("*.png"))))
 

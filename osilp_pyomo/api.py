@@ -17,6 +17,7 @@ from osilp_pyomo.model.added_rows import used_by
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
 from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
+from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.adjustable.column_generation import by_columns
 from osilp_pyomo.offline.assemble import integrals_told, result_of
 from osilp_pyomo.offline.exchange import ExchangeOptions
@@ -146,6 +147,7 @@ def tell(
         result,
         solved_for=ModelIdentity.of(traced.problem.core.cost),
         recourse=traced.recourse,
+        units=units_told(model, (*traced.families, *traced.equations)),
         solution=solution,
         integrals=integrals_told(accuracies),
         used_by=used_by(model, traced.families),

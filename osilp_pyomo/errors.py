@@ -8,6 +8,7 @@
      +-- NotLinearError(ValueError)           a row or objective is not linear in the variables
      |    +-- NotConvexError                  it is not linear, and not proved to be convex either
      +-- ModelError(ValueError)               the model holds something that cannot be solved here
+     |    +-- UnitsError                      units of two things do not fit together
      +-- DataError(ValueError)                a coefficient has no value, or is not a finite number
      +-- DomainError(ValueError)              a point lies outside the set it must lie in
      +-- GridError(ValueError)                a grid that cannot stand for the index set
@@ -51,6 +52,7 @@ __all__ = [
     "SamplingWarning",
     "SavedStateError",
     "SolverError",
+    "UnitsError",
     "UntransformedModelError",
 ]
 
@@ -190,6 +192,29 @@ class ModelError(OsilpError, ValueError):
     Traceback (most recent call last):
     ...
     osilp_pyomo.errors.ModelError: The model has 2 active objectives (gain, again); deactivate all but one.
+    """
+
+
+class UnitsError(ModelError):
+    """Units of two things do not fit together.
+
+    Declare the right one, or convert with ``pyo.units.convert``; a number without a unit gets one by multiplying it, as
+    in ``60 * pyo.units.MW``.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import osilp_pyomo as osilp
+    >>> m = pyo.ConcreteModel()
+    >>> m.u = ContinuousSet(bounds=(0, 10))
+    >>> m.place = pyo.Param(initialize=3, mutable=True, units=pyo.units.m)
+    >>> m.x = pyo.Var()
+    >>> m.row = osilp.SemiInfiniteConstraint(m.u, units=pyo.units.km, rule=lambda m, u: m.x >= (u - m.place) / m.place)
+    >>> osilp.check_units(m)
+    Traceback (most recent call last):
+    ...
+    osilp_pyomo.errors.UnitsError: 'row': 'u' has the unit km, and '- place' has the unit m.
     """
 
 

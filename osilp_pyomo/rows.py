@@ -18,6 +18,7 @@ from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
 from osilp_pyomo.model.constraint import semi_infinite_families
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
+from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.results import Result
@@ -121,6 +122,7 @@ def rows_display(
         {family.name: _index_names(family.domain) for family, _ in found},
         {family.name: prices[family.name] for family, _ in found if family.name in prices},
         {family.name: family.domain.inside for family, _ in found if family.domain.inside is not None},
+        units=units_told(model, _every_family(model)),
     )
 
 
@@ -155,13 +157,18 @@ def _worst(family: Family, x: FloatArray) -> tuple[str, ...]:
     return place, ends[0], f"{body:.6g}", ends[1], f"{slack:.3g}"
 
 
+def _every_family(model: Any) -> list[Any]:
+    """All active families, or all there are where none is active, as in a model that was transformed."""
+    return list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))
+
+
 def _frames(
     model: Any, result: Result | None, grid: Any, families: Sequence[Any] | None
 ) -> list[tuple[Family, pd.DataFrame]]:
     refuse_no_model(model, "evaluate")
     if result is not None and not isinstance(result, Result):
         raise OptionError(f"evaluate: result must be what solve gives back (got {type(result).__name__}).")
-    every = list(semi_infinite_families(model)) or list(semi_infinite_families(model, active=False))
+    every = _every_family(model)
     if not every:
         raise DataError("The model has no SemiInfiniteConstraint, so that there are no rows to look at.")
     names = names_of(every)

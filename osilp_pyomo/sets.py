@@ -23,6 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.stats import binom, binomtest
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import SEED
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.model.sets import body_of, is_uncertainty_set
@@ -244,6 +245,7 @@ def _refuse_narrow(lower: FloatArray, upper: FloatArray) -> None:
 def _table(frame: Any, what: str) -> pd.DataFrame:
     """The data as a frame of finite floats, with the names that errors use."""
     try:
+        frame = as_pandas(frame)
         table = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(_matrix(frame))
     except (TypeError, ValueError) as error:
         raise OptionError(f"{what}: the data must be a frame or rows of numbers ({error}).") from error

@@ -134,17 +134,22 @@ def balanced(matrix: FloatArray, weights: FloatArray, missed: FloatArray) -> Flo
     used = np.flatnonzero(weights)
     if not len(used) or not len(missed):
         return weights
-    columns = matrix[:, used] * weights[used]
-    size = np.abs(columns).sum(axis=1)
-    size = np.where(size > 0, size, 1.0)
-    # Of matrices of this size several threads make no faster work, and where cores are shared a far slower one.
-    with threadpool_limits(1, user_api="blas"):
-        share = _shortest(columns / size[:, None], missed / size)
-    if not np.all(np.abs(share) < _MOST_CHANGED):
+    share = closing_shares(matrix[:, used] * weights[used], missed)
+    if share is None:
         return weights
     result = weights.copy()
     result[used] *= 1 - share
     return result
+
+
+def closing_shares(terms: FloatArray, missed: FloatArray) -> FloatArray | None:
+    """By which small shares of the terms (n, k) of n equations these are closed; None where none are small."""
+    size = np.abs(terms).sum(axis=1)
+    size = np.where(size > 0, size, 1.0)
+    # Of matrices of this size several threads make no faster work, and where cores are shared a far slower one.
+    with threadpool_limits(1, user_api="blas"):
+        share = _shortest(terms / size[:, None], missed / size)
+    return share if np.all(np.abs(share) < _MOST_CHANGED) else None
 
 
 def _shortest(matrix: FloatArray, right: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ import io
 import itertools
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -27,12 +28,14 @@ from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint, ConstraintData
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
+from pyomo.core.base.set import Any as AnyValue
 from pyomo.core.base.set import process_setarg
+from pyomo.core.base.units_container import units as pyomo_units
 from pyomo.core.base.var import Var
 from pyomo.core.expr.relational_expr import EqualityExpression
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import tell
+from osilp_pyomo._displays import WIDTH, tell
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
 from osilp_pyomo.index.grids import Grid
@@ -46,8 +49,10 @@ from osilp_pyomo.model.sets import (
     body_of,
     is_continuous,
     is_uncertainty_set,
+    labels_of,
     single_sets,
     some_number,
+    vector_text,
 )
 
 #: What is told of a family at the point with least room.
@@ -63,8 +68,21 @@ def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
         f"SemiInfiniteConstraint '{self.name}' holds for every point of {self.parent_component().index_text()}: no "
         "solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
         "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is "
-        f"{self.name}.at(point)."
+        f"{self.name}.at(point).{_where_disjunctive(self)}"
     )
+
+
+def _where_disjunctive(data: Any) -> str:
+    """What to do about a row inside of a Disjunct, which gdp.bigm and gdp.hull cannot read."""
+    block = data.parent_block()
+    while block is not None:
+        if block.ctype.__name__ == "Disjunct":
+            return (
+                f" It stands in Disjunct '{block.name}': declare it on the model itself, relaxed where the Disjunct is "
+                "not chosen, such as m.y >= u - M * (1 - m.d.binary_indicator_var)."
+            )
+        block = block.parent_block()
+    return ""
 
 
 def _refused_method(name: str) -> Callable[..., Any]:
@@ -209,6 +227,10 @@ class SemiInfiniteConstraint(Constraint):
         functions, and is refused elsewhere. "collocate" lets it hold at as many points as there are functions, or at
         those of a grid, and tells what is left between them.
 
+    units : unit or tuple of units, optional
+        The unit of the index, such as ``pyo.units.km``: one for all of its coordinates, or one for each. It is read by
+        :func:`check_units`, and told with results.
+
     Examples
     --------
     >>> import pyomo.environ as pyo
@@ -248,6 +270,7 @@ class SemiInfiniteConstraint(Constraint):
         sample: bool = False,
         lipschitz: Any = None,
         equality: Any = "match",
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         """Check what was declared, and sort the sets into ordinary and continuous ones."""
@@ -255,8 +278,8 @@ class SemiInfiniteConstraint(Constraint):
         singles = list(single_sets(sets))
         if not any(is_continuous(each) for each in singles):
             raise DeclarationError(
-                f"{called}: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
-                "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
+                f"{called}: it needs a continuous index, a ContinuousSet(bounds=(a, b)), RangeSet(a, b, 0) with a < b, "
+                "or an uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
             )
         if "expr" in kwds:
             raise DeclarationError(
@@ -280,6 +303,7 @@ class SemiInfiniteConstraint(Constraint):
         self.user_rule = rule
         self.where = where
         self.sample = sample
+        self._units_given = units
         self.lipschitz = self._lipschitz_constants(lipschitz, called)
         if not isinstance(equality, Grid) and equality not in ("match", "collocate"):
             raise DeclarationError(
@@ -383,7 +407,9 @@ class SemiInfiniteConstraint(Constraint):
             return
         self._constructed = True
         try:
-            self._construct_families()
+            # Thousands of small nodes would set off the garbage collector again and again, in vain.
+            with PauseGC():
+                self._construct_families()
         except Exception:
             # Pyomo leaves a component that failed on its block; a bad declaration must not change the model.
             block = self.parent_block()
@@ -394,24 +420,45 @@ class SemiInfiniteConstraint(Constraint):
     def _construct_families(self) -> None:
         for each in self._anonymous_sets or ():
             each.construct()
-        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name) for name in self.index_names())
+        # Of Any, for which Pyomo makes no set of its own for each of them.
+        names = self.index_names()
+        self.placeholders = tuple(IndexPlaceholder(mutable=True, name=name, within=AnyValue) for name in names)
         for placeholder in self.placeholders:
             placeholder.construct()
         # A decision that is a function can then tell over which set it is used.
         sets = (each for each in self.continuous_sets for _ in range(each.dim if is_uncertainty_set(each) else 1))
         for placeholder, each in zip(self.placeholders, sets, strict=True):
             placeholder.index_of = each
+        if self._units_given is not None:
+            for placeholder, unit in zip(self.placeholders, self._index_units(), strict=True):
+                placeholder._units = unit
         for each in self.continuous_sets:
             if not is_uncertainty_set(each):
                 self._check_bounds(each)
         self._trials = self._trial_points()
         self._refuse_other_arguments()
         appearing: set[int] = set()
-        with PauseGC():
-            for index in self.index_set():
-                appearing |= self._construct_family(index)
+        for index in self.index_set():
+            appearing |= self._construct_family(index)
         self._refuse_idle_index(appearing)
         self._warn_of_sampling()
+
+    def _index_units(self) -> tuple[Any, ...]:
+        """The unit of each coordinate of the index; None where there is none."""
+        given, count = self._units_given, len(self.placeholders)
+        listed = tuple(given) if isinstance(given, tuple | list) else (given,) * count
+        if len(listed) != count:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{self.name}': units= must be one unit, or one for each of the {count} "
+                f"coordinates of its index (got {len(listed)})."
+            )
+        for each in listed:
+            if each is not None and not hasattr(each, "is_potentially_variable"):
+                raise DeclarationError(
+                    f"SemiInfiniteConstraint '{self.name}': units= must be a unit of Pyomo, such as pyo.units.km (got "
+                    f"{each!r})."
+                )
+        return tuple(None if each is None else pyomo_units.get_units(each) for each in listed)
 
     def _refuse_other_arguments(self) -> None:
         """Refuse a rule that cannot be called with the model and the index."""
@@ -505,13 +552,15 @@ class SemiInfiniteConstraint(Constraint):
         for point in self._trials:
             try:
                 relation = self.call_rule(index, point)
-            except KeyError as error:
+            except (KeyError, IndexError) as error:
                 self._explain_missing_member(error)
+                self._explain_lookup(error, name, point)
                 raise
             except ArithmeticError:
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
             except TypeError as error:
+                self._explain_lookup(error, name, point)
                 if not isinstance(error, NumbersNeededError) and "has no callable" not in str(error):
                     raise
                 raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
@@ -559,7 +608,7 @@ class SemiInfiniteConstraint(Constraint):
                 f"{', '.join(map(str, sizes))} apart ({error}); give a set of the dimension that the rule needs."
             ) from None
 
-    def _explain_missing_member(self, error: KeyError) -> None:
+    def _explain_missing_member(self, error: LookupError) -> None:
         """Tell a variable or Param over the continuous index from other missing members."""
         for component in self.model().component_objects((Param, Var), descend_into=True):
             sets = component.index_set().subsets() if component.is_indexed() else ()
@@ -574,9 +623,21 @@ class SemiInfiniteConstraint(Constraint):
             else:
                 why = (
                     f"the variable '{component.name}' is indexed by the continuous index; a decision that is a "
-                    "function of the index needs a finite form, such as coefficients of basis functions."
+                    "function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
+                    "m.curve(u)."
                 )
             raise DeclarationError(f"SemiInfiniteConstraint '{self.name}': {why}") from error
+
+    def _explain_lookup(self, error: Exception, name: str, point: Sequence[float]) -> None:
+        """Tell values that are looked up by the index, in a dict, a Series, a list or an array, from other failures."""
+        missing = isinstance(error, KeyError) and error.args[:1] in tuple((number,) for number in point)
+        places = not isinstance(error, KeyError) and "indices" in str(error) and "integer" in str(error)
+        if missing or places:
+            raise DeclarationError(
+                f"SemiInfiniteConstraint '{name}': its rule looks values up by the index ({_first_sentence(error)}), "
+                "which is every number between its ends and in general none of theirs; give them as a function, "
+                "m.curve = osilp.Profile(over=..., points=..., initialize=...), and write m.curve(u)."
+            ) from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()
@@ -595,7 +656,7 @@ class SemiInfiniteConstraint(Constraint):
             # Rows may use some entries of a vector that is shared by all of them.
             mine = self.placeholders[place] if isinstance(place, slice) else (self.placeholders[place],)
             if not any(id(placeholder) in appearing for placeholder in mine):
-                name = mine[0].name if not isinstance(place, slice) else mine[0].name.rpartition("[")[0]
+                name = mine[0].name if not isinstance(place, slice) else vector_text([each.name for each in mine])
                 raise DeclarationError(
                     f"SemiInfiniteConstraint '{self.name}': the index '{name}' appears nowhere in the row, "
                     "so the row is the same at every point; use it, or leave it out of the declaration."
@@ -621,6 +682,10 @@ class SemiInfiniteConstraint(Constraint):
         names: list[str] = []
         anonymous = ComponentSet(self._anonymous_sets or ())
         for number, (each, argument) in enumerate(zip(self.continuous_sets, self._argument_names(), strict=True)):
+            labels = labels_of(each)
+            if labels is not None:
+                names += labels
+                continue
             if is_uncertainty_set(each):
                 name = argument if f"{argument}[0]" not in names else f"{argument}_{number + 1}"
                 names += [f"{name}[{k}]" for k in range(each.dim)]
@@ -663,12 +728,11 @@ class SemiInfiniteConstraint(Constraint):
         parts = []
         names = iter(self.index_names())
         for each in self.continuous_sets:
-            name = next(names)
             if is_uncertainty_set(each):
-                for _ in range(each.dim - 1):
-                    next(names)
-                parts.append((name.rpartition("[")[0], f"{type(each).__name__} of dimension {each.dim}"))
+                name = vector_text([next(names) for _ in range(each.dim)])
+                parts.append((name, f"{type(each).__name__} of dimension {each.dim}"))
                 continue
+            name = next(names)
             if not each.is_constructed():
                 parts.append((name, ""))
                 continue
@@ -688,7 +752,10 @@ class SemiInfiniteConstraint(Constraint):
         return self.add(index, value)
 
     def _getitem_when_not_present(self, index: Any) -> Any:
-        raise KeyError(index)
+        raise KeyError(
+            f"SemiInfiniteConstraint '{self.name}' has no member {index!r}; the row of a member at a point is "
+            f"{self.name}[member].at(point)"
+        )
 
     def __repr__(self) -> str:
         if not self._constructed:
@@ -739,7 +806,8 @@ class SemiInfiniteConstraint(Constraint):
             return
         out = ostream or sys.stdout
         for line in repr(self).splitlines():
-            out.write(f"{prefix}{line}\n")
+            whole = textwrap.fill(line, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+            out.write(textwrap.indent(f"{whole}\n", prefix))
         worst = tell("worst rows", self)
         if worst:
             out.write(f"{prefix}  least slack, at the values of the variables:\n")
@@ -760,6 +828,15 @@ class ScalarSemiInfiniteConstraint(SemiInfiniteConstraintData, SemiInfiniteConst
     to_latex = SemiInfiniteConstraint.to_latex
     _repr_latex_ = SemiInfiniteConstraint._repr_latex_
     _repr_html_ = SemiInfiniteConstraint._repr_html_
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except KeyError:
+            raise KeyError(
+                f"SemiInfiniteConstraint '{self.name}' is one family of rows and has no members (got {index!r}); its "
+                f"row at a point is {self.name}.at(point)"
+            ) from None
 
     def clear(self) -> None:
         """Forget the family."""
@@ -794,10 +871,21 @@ def _first_sentence(error: Exception) -> str:
     if isinstance(error, TypeError) and (name := _called_from_math(error)):
         known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
         return f"math.{name} needs a number, and the index stands for every point: use {known}"
+    if _within_scipy_interpolate(error):
+        return (
+            "scipy's interpolation needs numbers, and the index stands for every point: give the curve as "
+            "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)"
+        )
     text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
     if isinstance(error, NumbersNeededError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _within_scipy_interpolate(error: Exception) -> bool:
+    """Whether an error came up in an interpolation of scipy's that was called by a rule."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any("scipy" in frame.filename and "interpolate" in frame.filename for frame in frames)
 
 
 def _called_from_math(error: Exception) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pyomo.common.numeric_types import native_logical_types, native_numeric_types, native_types
+from pyomo.core.base.units_container import _PyomoUnit
 from pyomo.core.expr import logical_expr as logical
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
@@ -332,7 +333,8 @@ def literal_text(number: Any) -> str:
 
 def _common_name(leaves: tuple[Any, ...]) -> str | None:
     """Name of the one indexed component that holds all the leaves, if there is one."""
-    if any(leaf.__class__ in native_types for leaf in leaves):
+    # A unit, such as km, is a leaf of value 1 that belongs to no component.
+    if any(leaf.__class__ in native_types or leaf.__class__ is _PyomoUnit for leaf in leaves):
         return None
     owner = leaves[0].parent_component()
     if not owner.is_indexed() or owner.ctype.__name__ == "Var":

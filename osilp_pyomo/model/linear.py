@@ -504,5 +504,6 @@ def _refuse_continuous_variable(variable: Any, what: str) -> None:
         if isinstance(part, ContinuousSet) or (isinstance(part, SetData) and not part.isdiscrete()):
             raise ModelError(
                 f"{what}: the variable '{owner.name}' is indexed by the continuous set '{part.name}'; a decision that "
-                "is a function of the index needs a finite form, such as coefficients of basis functions."
+                "is a function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
+                "m.curve(u)."
             )

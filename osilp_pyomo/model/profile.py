@@ -13,6 +13,7 @@ from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.component import ComponentData, ModelComponentFactory
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.indexed_component import IndexedComponent
+from pyomo.core.base.units_container import units as pyomo_units
 from pyomo.core.expr.numeric_expr import Numeric_NPV_Mixin, NumericExpression
 
 from osilp_pyomo._arrays import FloatArray
@@ -128,6 +129,8 @@ class Profile(IndexedComponent):
         How to read between knots.
     outside : "error", "clamp" or "wrap"
         What to do beyond the first and last knot.
+    units : unit, optional
+        The unit of its values, such as ``pyo.units.MW``.
 
     Examples
     --------
@@ -155,6 +158,7 @@ class Profile(IndexedComponent):
         initialize: Any = None,
         kind: str = "linear",
         outside: str = "error",
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         kwds.setdefault("ctype", Profile)
@@ -168,6 +172,7 @@ class Profile(IndexedComponent):
             raise DeclarationError(f"{name}: outside must be one of {', '.join(OUTSIDE)} (got {outside!r}).")
         self._over = tuple(over) if isinstance(over, tuple | list) else (over,)
         self._kind, self._outside = kind, outside
+        self._units = None if units is None else pyomo_units.get_units(units)
         self._initialize = initialize
         self._knots: tuple[FloatArray, ...] | None = None
         if points is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import singledispatch
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,7 +47,7 @@ class SetOfEachFamily(UncertaintySet, ABC):
 
     @abstractmethod
     def body_for(self, index: Any) -> Body:
-        """The convex set of a family, by its index."""
+        """The convex set of a family, by its index: () of a row without one; None asks for any of them."""
 
     @property
     @abstractmethod
@@ -95,7 +96,29 @@ def same_set(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or not is_uncertainty_set(one):
         return False
-    return _same_data(vars(one), vars(other))
+    return _same_data(*({key: value for key, value in vars(each).items() if key != _LABELS} for each in (one, other)))
+
+
+# Where a set keeps what the entries of its vectors are called.
+_LABELS = "_osilp_labels"
+
+
+def labelled(given: Any, labels: Sequence[str]) -> Any:
+    """The same set, with names for the entries of its vectors; the given one stays as it is."""
+    found = copy(given)
+    setattr(found, _LABELS, tuple(labels))
+    return found
+
+
+def labels_of(given: Any) -> tuple[str, ...] | None:
+    """What the entries of a set's vectors are called; None where nobody has said."""
+    return getattr(given, _LABELS, None)
+
+
+def vector_text(names: Sequence[str]) -> str:
+    """What a vector is called whose entries have these names: xi of xi[0] and xi[1], or all of them."""
+    called = list(dict.fromkeys(name.rpartition("[")[0] or name for name in names))
+    return called[0] if len(called) == 1 else f"({', '.join(called)})"
 
 
 def _same_data(one: Any, other: Any) -> bool:

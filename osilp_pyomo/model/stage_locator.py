@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 from pyomo.core.base.set import SetData
+from pyomo.core.base.units_container import _PyomoUnit
 
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.model.arrays.trees import members_of
@@ -85,6 +86,8 @@ class StageLocator:
     def of(self, data: Any) -> StageRef | None:
         """The place of a variable, Param, Profile or constraint; None where it has no stage."""
         key = id(data)
+        if data.__class__ is _PyomoUnit:
+            return None  # a factor of 1
         if key not in self._known:
             if not hasattr(data, "parent_component"):
                 raise ModelError(

@@ -13,6 +13,7 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.base.constraint import Constraint
 from pyomo.dae import ContinuousSet, DerivativeVar, Integral
+from pyomo.gdp import Disjunct, Disjunction
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
@@ -65,6 +66,7 @@ from osilp_pyomo.model.linear import (
     take_apart,
 )
 from osilp_pyomo.model.profile import Profile
+from osilp_pyomo.model.sets import is_uncertainty_set, labels_of
 from osilp_pyomo.offline.functions.matching import MatchedRows, with_matched_rows
 from osilp_pyomo.offline.functions.simulation import FunctionColumns, Recourse
 from osilp_pyomo.offline.prepare import with_switch_points
@@ -90,7 +92,9 @@ class TracedModel:
         """What depends on uncertain vectors; None where nothing does."""
         families = (*self.problem.families, *(each.family for each in self.matched))
         uncertain = tuple(family for family in families if family.domain.body is not None)
-        return Recourse(self.functions, uncertain, self.problem.core) if uncertain else None
+        sets = (each for data in (*self.families, *self.equations) for each in data.parent_component().continuous_sets)
+        labelled = all(labels_of(each) is not None for each in sets if is_uncertainty_set(each))
+        return Recourse(self.functions, uncertain, self.problem.core, labelled) if uncertain else None
 
     def place_grids(self, grid: Any) -> tuple[GridPoints, ...]:
         """Place the chosen grid, or the default one, on each family's domain."""
@@ -287,7 +291,8 @@ def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
     """Refuse anything but a model, or one of its blocks, that holds data."""
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):
-        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}).")
+        offline = "; program.solve_offline() gives its optimum" if hasattr(model, "solve_offline") else ""
+        raise ModelError(f"{what}: expected a Pyomo model or one of its blocks (got {type(model).__name__}{offline}).")
     if not model.is_constructed():
         raise ModelError(
             f"{what}: the model is abstract; call model.create_instance() and {verb or what} the instance."
@@ -309,6 +314,8 @@ def refuse_foreign_components(model: Any) -> None:
         },
         targets=set(),
     )  # fmt: skip
+    if Disjunct in unknown or Disjunction in unknown:
+        _refuse_disjunctions(model)
     for kind, components in unknown.items():
         hint = (
             "discretize it with pyomo.dae first" if kind in (DerivativeVar, Integral) else "transform or deactivate it"
@@ -323,6 +330,22 @@ def refuse_foreign_components(model: Any) -> None:
                 f"DerivativeVar '{each.name}': its derivative is not discretized, so that it would be a free variable; "
                 "discretize it with pyomo.dae first."
             )
+
+
+def _refuse_disjunctions(model: Any) -> None:
+    """Refuse what generalized disjunctive programming is to be written without, with the way to do so."""
+    for disjunct in model.component_data_objects(Disjunct, active=True, descend_into=(pyo.Block, Disjunct)):
+        for family in semi_infinite_families(disjunct):
+            raise ModelError(
+                f"Disjunct '{disjunct.name}': it holds the SemiInfiniteConstraint '{family.name}', which gdp.bigm "
+                "cannot read; declare that on the model itself, relaxed where the Disjunct is not chosen, such as "
+                "m.y >= u - M * (1 - m.d.binary_indicator_var), and transform the rest by "
+                "pyo.TransformationFactory('gdp.bigm').apply_to(model)."
+            )
+    raise ModelError(
+        "The model holds active Disjuncts or Disjunctions, choices between sets of rows; write them with binary "
+        "variables first, by pyo.TransformationFactory('gdp.bigm').apply_to(model) or 'gdp.hull'."
+    )
 
 
 def active_objective(model: Any) -> Any:

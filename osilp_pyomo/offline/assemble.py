@@ -26,6 +26,8 @@ from osilp_pyomo.offline.solved import Point, Solved
 _ROW_ACCURACY = 1e-8
 # What that may be worth at most, as a share of the objective, in an answer that is called optimal.
 _MOST_WORTH = 1e-5
+# What of an objective is rounding beside its largest coefficient times the largest variable or row.
+_NOTHING = 1e-10
 # By which share of its terms the dual equation of a variable may be missed before an answer is called inaccurate.
 _BALANCED = 1e-6
 
@@ -263,19 +265,25 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
         )
     if solved.status == "inaccurate":
         return "HiGHS leaves rows of its LP violated; look for coefficients of very different size"
-    # An objective measured in billionths is to be as accurate as one measured in units.
-    problem_size = min(1.0, float(np.abs(problem.core.cost * solved.point.x).max(initial=0.0)) or 1.0)
+    seen = solved.point.audit
+    worths = [0.0]
+    if solved.point.prices is not None:
+        priced = zip(seen.families, solved.point.prices, strict=True)
+        worths += [look.size * abs(price.total) for look, price in priced]
+    # An objective measured in billionths is to be as accurate as one measured in units. One that is a variable of its
+    # own may be zero because large terms of its rows cancel: it has their size. What beside other variables and rows is
+    # a solver's rounding is zero.
+    cost, x = np.abs(problem.core.cost), np.abs(solved.point.x)
+    terms = max(float((cost * x).max(initial=0.0)), *worths)
+    others = max(float(x.max(initial=0.0)), *(min(1.0, look.size) for look in seen.families), 0.0)
+    zero = _NOTHING * float(cost.max(initial=0.0)) * others
+    problem_size = min(1.0, terms) if terms > zero else 1.0
     if problem.convex is not None:
         # What is convex has no largest term, and is solved up to a share of 1 + |objective|.
         problem_size = 1.0
-    seen = solved.point.audit
     size = problem_size + abs(solved.objective)
-    allowed = FEASIBLE * size
-    if solved.point.prices is not None:
-        # Rows hold up to their tolerance, which is worth their price.
-        priced = zip(seen.families, solved.point.prices, strict=True)
-        worth = _ROW_ACCURACY * sum(look.size * abs(price.total) for look, price in priced)
-        allowed += min(worth, _MOST_WORTH * size)
+    # Rows hold up to their tolerance, which is worth their price.
+    allowed = FEASIBLE * size + min(_ROW_ACCURACY * sum(worths), _MOST_WORTH * size)
     if seen.ordinary_violation > FEASIBLE:
         return f"an ordinary row or bound is violated by {seen.ordinary_violation:.2g} of its size"
     if method == "counterpart" and max((look.scaled for look in seen.families), default=0.0) > FEASIBLE:

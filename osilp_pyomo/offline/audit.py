@@ -18,7 +18,7 @@ import pandas as pd
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
-from osilp_pyomo.lp.finite import balanced, excess_of, violation_scale
+from osilp_pyomo.lp.finite import closing_shares, excess_of, violation_scale
 from osilp_pyomo.offline.problem import SCALE_FLOOR, Family, SemiInfiniteLP
 from osilp_pyomo.offline.roundings import rounding_at
 from osilp_pyomo.offline.rows import AffineRows
@@ -42,6 +42,8 @@ _FARTHER = 100.0
 # Prices are balanced where they miss by more than a rounding and are not plainly wrong, if there are not too many, and
 # again while that helps; atoms are spread to both sides by this share of the index where their masses do not suffice.
 _BALANCED, _OPEN, _MOST_BALANCED, _BALANCINGS, _SPREAD = 2 * _UNIT, 1e-3, 4_000_000, 4, 1e-7
+# A price moves by at most this share of the width of its set.
+_MOVED = 1e-9
 # A reduced cost that is this share of its terms may be zero but for what a solver leaves.
 _NEARLY = 1e-6
 # What balancing may cost of a bound, relative to 1 + |bound|.
@@ -415,7 +417,7 @@ class _DualSide:
     ``reduced`` are the reduced costs of all variables. ``open_ones`` are variables whose reduced cost is not zero and
     that have no bound on the side where it would count; ``nearly`` are free variables whose reduced cost is all but
     zero. Both are balanced together, for closing one equation must not open another. ``reach`` is how large each
-    variable may be; ``atoms`` are the prices.
+    variable may be; ``atoms`` are the prices, and ``row_duals`` those of ordinary rows.
     """
 
     infeasibility: float
@@ -428,6 +430,7 @@ class _DualSide:
     nearly: BoolArray
     reach: FloatArray
     atoms: Atoms
+    row_duals: FloatArray
 
     def betters(self, other: _DualSide) -> bool:
         """Whether its equations are nearer to hold, and its bound is the same."""
@@ -440,10 +443,14 @@ def _balanced_side(
 ) -> _DualSide:
     """What prices prove, after they are balanced where a solver has left the dual equations open.
 
-    Where there are fewer atoms than equations, masses alone cannot close them: then an atom may move, by being spread
-    to both sides of where it is. That costs the square of the distance.
+    Where there are fewer atoms than equations, as of the coefficients of decision rules, masses alone cannot close
+    them: then an atom may move, within a convex set by a rounding of its size, elsewhere by being spread to both sides
+    of where it is. That costs the square of the distance.
     """
     found = _rebalanced(problem, x, atoms, row_duals, sizes)
+    if found.unbalanced > _CANCELLED and any(map(_can_move, problem.families)):
+        again = _rebalanced(problem, x, found.atoms, found.row_duals, sizes, moving=True)
+        found = again if again.betters(found) else found
     if found.unbalanced > _CANCELLED:
         spread = [_spread(family, *each) for family, each in zip(problem.families, atoms, strict=True)]
         again = _rebalanced(problem, x, spread, row_duals, sizes)
@@ -477,31 +484,87 @@ def _spread(family: Family, points: FloatArray, masses: FloatArray) -> tuple[Flo
     return moved[inside], (masses[:, None] * shares)[inside]
 
 
+def _can_move(family: Family) -> bool:
+    """Whether a price on the family may stand at a place nearby: the set is convex, and the row affine on it."""
+    body = family.domain.body
+    return body is not None and body.convex and isinstance(family.rows, AffineRows)
+
+
 def _rebalanced(
-    problem: SemiInfiniteLP, x: FloatArray, atoms: Atoms, row_duals: FloatArray, sizes: FloatArray | None
+    problem: SemiInfiniteLP,
+    x: FloatArray,
+    atoms: Atoms,
+    row_duals: FloatArray,
+    sizes: FloatArray | None,
+    moving: bool = False,
 ) -> _DualSide:
-    """What prices prove once their masses are changed, as little as can be, so that the dual equations hold."""
+    """What prices prove once their masses are changed, as little as can be, so that the dual equations hold.
+
+    With ``moving`` their places are changed too, by shares of the width of their sets.
+    """
     found = _dual_side(problem, x, atoms, row_duals, sizes)
     for _ in range(_BALANCINGS):
         columns = np.flatnonzero(found.open_ones | found.nearly)
         masses = [each for _, each in atoms]
-        if not _BALANCED < found.unbalanced < _OPEN or len(columns) * sum(map(len, masses)) > _MOST_BALANCED:
+        unknowns = sum(map(len, masses)) * (1 + max((f.domain.dimension for f in problem.families), default=0) * moving)
+        # Where a price stands at a zero up to rounding, a rounding is all of an equation's terms, and a move closes it.
+        most = np.inf if moving else _OPEN
+        if not _BALANCED < found.unbalanced < most or len(columns) * unknowns > _MOST_BALANCED:
             return found
+        weights = np.concatenate([row_duals, *masses])
         blocks = [problem.core.matrix[:, columns].toarray().T]
-        for family, (points, _) in zip(problem.families, atoms, strict=True):
+        moves: list[FloatArray] = []
+        for family, (points, own) in zip(problem.families, atoms, strict=True):
             dense = np.zeros((problem.core.columns, len(points)))
             for places, at, block in family.blocks(points) if len(points) else ():
                 dense[places, at] += block
             blocks.append(dense[columns])
+            if moving and len(points) and _can_move(family):
+                moves.append(_terms_of_moves(family, own, columns, problem.core.columns))
+        terms = np.hstack([np.hstack(blocks) * weights, *moves])
+        used = np.flatnonzero(terms.any(axis=0))
         sign = 1.0 if problem.core.maximize else -1.0
-        weights = balanced(np.hstack(blocks), np.concatenate([row_duals, *masses]), -sign * found.reduced[columns])
+        shares = np.zeros(terms.shape[1])
+        closing = closing_shares(terms[:, used], -sign * found.reduced[columns]) if len(used) else None
+        if closing is None:
+            return found
+        shares[used] = closing
+        weights = weights * (1 - shares[: len(weights)])
         row_duals, *parts = np.split(weights, np.cumsum([len(row_duals), *map(len, masses)])[:-1])
-        atoms = [(points, part) for (points, _), part in zip(atoms, parts, strict=True)]
+        moved = _moved(problem.families, atoms, shares[len(weights) :]) if moving else [each for each, _ in atoms]
+        if moved is None:
+            return found
+        atoms = list(zip(moved, parts, strict=True))
         again = _dual_side(problem, x, atoms, row_duals, sizes)
         if not again.betters(found):
             return found
         found = again
     return found
+
+
+def _terms_of_moves(family: Family, masses: FloatArray, columns: IntArray, count: int) -> FloatArray:
+    """What moving each atom by the whole width along each coordinate changes in the equations of some columns."""
+    rows = _affine(family)
+    slopes = np.zeros((family.domain.dimension, count))
+    slopes[:, rows.columns] = rows.matrix[1:] * family.domain.width[:, None]
+    along = slopes[:, columns]
+    return np.asarray((masses[:, None, None] * along).reshape(-1, len(columns)).T)
+
+
+def _moved(families: Sequence[Family], atoms: Atoms, shares: FloatArray) -> list[FloatArray] | None:
+    """The places of atoms moved by shares of the width; None where that is more than a rounding, or leaves a set."""
+    if np.abs(shares).max(initial=0.0) > _MOVED:
+        return None
+    places, start = [], 0
+    for family, (points, _) in zip(families, atoms, strict=True):
+        if len(points) and _can_move(family):
+            own = shares[start : start + points.size].reshape(points.shape)
+            start += points.size
+            points = points - own * family.domain.width
+            if family.domain.body is not None and not np.all(family.domain.body.contains(points)):
+                return None
+        places.append(points)
+    return places
 
 
 def _usual_terms(
@@ -623,6 +686,5 @@ def _dual_side(
     rounding += float(open_costs @ farther) + float(uncertain @ farthest)
     free = ~(np.isfinite(core.column_lower) | np.isfinite(core.column_upper))
     nearly = free & (np.abs(reduced) <= _NEARLY * terms)
-    return _DualSide(
-        max(missed), sign * bound, doubt, rounding, unbalanced, reduced, reduced != kept, nearly, farthest, atoms
-    )
+    bound, worst, open_ones = sign * bound, max(missed), reduced != kept
+    return _DualSide(worst, bound, doubt, rounding, unbalanced, reduced, open_ones, nearly, farthest, atoms, row_duals)

@@ -61,7 +61,8 @@ def result_lines(result: Any) -> list[str]:
         why = _WITHOUT_ANSWER.get(result.status, "there is no answer").format(moves=moves)
         more = [*_conflict_lines(result), *_used_lines(result), *_remark_lines(result)]
         return [f"{lines[0]}; {why}", *more]
-    lines.append(f"  objective  {result.objective:.10g} ({result.sense})")
+    unit = f" {result.units.objective}" if result.units.objective else ""
+    lines.append(f"  objective  {result.objective:.10g}{unit} ({result.sense})")
     lines += _remark_lines(result)
     if _had_a_choice(result):
         lines.append(f"  method     {result.method}: {result.why}")
@@ -87,6 +88,7 @@ def result_lines(result: Any) -> list[str]:
         by_total = sorted(result.answer.price.values(), key=lambda price: -abs(price.total))
         lines.extend(f"  price      {price!r}" for price in _shown(by_total))
         lines += _others(by_total, "  price      total at most {:.6g} for {} other families", lambda p: abs(p.total))
+    lines += _unit_lines(result)
     lines += _separation_lines(result)
     lines += _proof_lines(result)
     lines.append(f"  audit      {result.audit}")
@@ -138,6 +140,14 @@ def _policy_lines(result: Any) -> list[str]:
         f"  vertices   {whole or 'see result.log'}",
         "  policy     a program for each vector: result.function(...), result.simulate(draws); it has no coefficients",
     ]
+
+
+def _unit_lines(result: Any) -> list[str]:
+    """Units of rows, prices and index, where the model has some."""
+    prices = {name: f", price {unit}" for name, unit in result.units.prices.items()}
+    told = [f"'{name}' {unit}{prices.get(name, '')}" for name, unit in result.units.rows.items()]
+    told = [*_shown(told), *(f"{name} {unit}" for name, unit in result.units.index.items())]
+    return [f"  units      {'; '.join(told)}"] if told else []
 
 
 def _equation_lines(result: Any) -> list[str]:

@@ -20,6 +20,7 @@ from osilp_pyomo.offline.functions.simulation import Recourse
 from osilp_pyomo.offline.late import Late
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.result_text import text_of
+from osilp_pyomo.offline.units import Units
 
 T = TypeVar("T")
 
@@ -163,6 +164,8 @@ class Result(Shown):
         variable whose place they took; loading puts it there.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
+    units : Units
+        Units of the objective, rows, prices and index as texts, of a model that has some.
     equations : dict
         For each row that is an equation at every point how it holds, "matched" or "collocated".
 
@@ -220,6 +223,7 @@ class Result(Shown):
     added: frozenset[str] = frozenset()
     nominal: Mapping[str, float] = field(default_factory=dict)
     equations: dict[str, str] = field(default_factory=dict)
+    units: Units = Units()  # noqa: RUF009
     recourse: Recourse | None = None
     policy: BestPolicy | None = None
     solution: FloatArray | None = None

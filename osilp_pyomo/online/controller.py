@@ -13,6 +13,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, some_of
 from osilp_pyomo._files import write_state
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import whole_number
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DataError, HorizonError, HorizonWarning, OptionError, SavedStateError
@@ -408,6 +409,7 @@ class Controller(Shown):
         """
         if data is None and profiles is None:
             raise DataError("steps: a frame of arrivals is needed (got None); replay() runs the model's own.")
+        data = as_pandas(data)
         if isinstance(data, pd.DataFrame) and not len(data):
             nothing = np.empty((0, len(self.program.template.decisions)))
             return self._told(nothing, data.index, np.empty(0, dtype=int), np.empty(0))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.online.clock.times import Times
@@ -47,6 +48,7 @@ class Forecast:
     profiles: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "frame", as_pandas(self.frame))
         if self.time is not None and isinstance(self.frame, pd.DataFrame):
             self._times()
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import Shown, some_of
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
@@ -183,6 +184,7 @@ class OnlineProgram(Shown, ProgramData):
     def _forecast_frame(self, given: Any, time: Any) -> pd.DataFrame:
         if is_chunked(given):
             given = self._all_of(as_chunks(given), "forecast=", time)
+        given = as_pandas(given)
         if not isinstance(given, pd.DataFrame):
             raise OptionError(
                 f"forecast= must be a DataFrame of arrivals, Chunks or a Forecast (got {type(given).__name__})."

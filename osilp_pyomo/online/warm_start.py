@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.results import Result
@@ -32,6 +33,7 @@ def warm_dual(
         if view_of(source.policy) != view or len(source.dual) != evaluator.resources[view].size:
             raise OptionError("warm_start: the other controller prices other resources; give its price instead.")
         return source.dual
+    source = as_pandas(source)
     if isinstance(source, pd.DataFrame):
         return _from_arrivals(evaluator, solver, read(source), view, horizon, size)
     duals: dict[str, float] = {}

@@ -17,7 +17,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, DeclarationError
 from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.model.linear import leaves
-from osilp_pyomo.model.sets import body_of, is_uncertainty_set
+from osilp_pyomo.model.sets import body_of, is_uncertainty_set, labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,9 @@ class UncertainVector:
         return found
 
     def within(self, model: Any) -> UncertainVector:
-        """The same of a clone of the model."""
-        return UncertainVector(tuple(model.find_component(member) for member in self.members), self.over)
+        """The same of a clone of the model; entries of its vectors are called what they are in the model."""
+        members = tuple(model.find_component(member) for member in self.members)
+        return UncertainVector(members, labelled(self.over, [member.name for member in self.members]))
 
 
 def read_uncertain(model: Any, given: Any) -> tuple[UncertainVector, ...]:

@@ -26,22 +26,21 @@ font:14px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
 .osilp-card .osilp-head{margin:0 0 .45em}.osilp-card .osilp-head b{font-size:1.07em}
 .osilp-card .osilp-tag{
 border-radius:1em;padding:.05em .65em;margin:0 .5em;font-size:.86em;border:1px solid currentColor}
-.osilp-card .osilp-good{color:#00785a}.osilp-card .osilp-bad{color:#c44f00}
+.osilp-card .osilp-good{color:#008a68}.osilp-card .osilp-bad{color:#d35400}
 .osilp-card .osilp-dim{opacity:.68}
 .osilp-card .osilp-body{display:flex;flex-wrap:wrap;gap:.6em 1.6em;align-items:flex-start}
 .osilp-card .osilp-body>*{flex:0 1 auto}.osilp-card .osilp-facts{flex:1 1 22em}
-.osilp-card table{border-collapse:collapse;margin:0;font-size:1em;font-variant-numeric:tabular-nums;border:0}
-.osilp-card td,.osilp-card th{padding:.1em .9em .1em 0;text-align:left;vertical-align:top;background:none;border:0;
-white-space:normal;max-width:none}
+.osilp-card table{border-collapse:collapse;margin:0!important;font-size:1em;font-variant-numeric:tabular-nums;
+border:0!important}
+.osilp-card tr,.osilp-card tr:hover,.osilp-card td,.osilp-card th{background:none!important;border:0;max-width:none}
+.osilp-card td,.osilp-card th{padding:.1em .9em .1em 0;text-align:left!important;vertical-align:top;white-space:normal}
 .osilp-card .osilp-facts th{font-weight:400;opacity:.68;white-space:nowrap}.osilp-card .osilp-facts td{width:99%}
-.osilp-card .osilp-data{font-size:.93em;margin:.35em 0 .2em}
-.osilp-card .osilp-data th{border-bottom:1px solid rgba(128,128,128,.6);font-weight:600}
+.osilp-card .osilp-data{font-size:.88em;margin:.35em 0 .2em!important}
+.osilp-card .osilp-data th{border-bottom:1px solid rgba(128,128,128,.6);font-weight:600;vertical-align:bottom}
 .osilp-card .osilp-data td{border-bottom:1px solid rgba(128,128,128,.2)}
-.osilp-card .osilp-data td,.osilp-card .osilp-data th{padding-top:.18em;padding-bottom:.18em}
-.osilp-card .osilp-data th,.osilp-card .osilp-data td{overflow-wrap:normal}
-.osilp-card .osilp-data th{white-space:normal!important;vertical-align:bottom}
-.osilp-card .osilp-data .osilp-short{white-space:nowrap}
-.osilp-card .osilp-data .osilp-number{text-align:right;white-space:nowrap}
+.osilp-card .osilp-data td,.osilp-card .osilp-data th{padding:.18em .8em .18em 0;overflow-wrap:normal}
+.osilp-card .osilp-data td.osilp-short{white-space:nowrap}
+.osilp-card .osilp-data .osilp-number{text-align:right!important;white-space:nowrap}
 .osilp-card table.model td{padding:.18em .9em .18em 0;vertical-align:middle;font-size:1em}
 .osilp-card table.model math{font-size:1.08em}
 .osilp-card .osilp-more{margin-top:.5em}
@@ -137,18 +136,17 @@ def count_of(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else several}"
 
 
-def data_table(frame: pd.DataFrame, rows: int = _ROWS) -> str:
+def data_table(frame: pd.DataFrame, rows: int = _ROWS, letters: int = _LETTERS) -> str:
     """The first rows of a frame with its index, and how many more there are."""
     shown = frame.iloc[:rows, :_COLUMNS]
     if not isinstance(shown.index, pd.RangeIndex):
         shown = shown.reset_index(allow_duplicates=True)
     kinds = [_kind(shown.iloc[:, place]) for place in range(shown.shape[1])]
     heads = "".join(f"<th class='{kind}'>{_cell(name)}</th>" for kind, name in zip(kinds, shown, strict=True))
-    lines = [
-        "<tr>" + "".join(f"<td class='{kind}'>{_cell(entry)}</td>" for kind, entry in zip(kinds, line, strict=True))
-        + "</tr>"
-        for line in shown.itertuples(index=False, name=None)
-    ]  # fmt: skip
+    lines = []
+    for entries in shown.itertuples(index=False, name=None):
+        cells = [f"<td class='{kind}'>{_cell(entry, letters)}</td>" for kind, entry in zip(kinds, entries, strict=True)]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     more = [f"... and {len(frame) - rows:,} more"] if len(frame) > rows else []
     more += [f"{frame.shape[1] - _COLUMNS:,} more columns"] if frame.shape[1] > _COLUMNS else []
     rest = f"<div class='osilp-dim'>{escaped('; '.join(more))}</div>" if more else ""
@@ -161,7 +159,7 @@ def _kind(column: Any) -> str:
     return "osilp-short" if all(len(str(entry)) <= _SHORT for entry in column) else "osilp-name"
 
 
-def _cell(entry: Any) -> str:
+def _cell(entry: Any, letters: int = _LETTERS) -> str:
     if entry is None or (isinstance(entry, float) and entry != entry):
         return ""
     if isinstance(entry, float):
@@ -169,7 +167,7 @@ def _cell(entry: Any) -> str:
     if isinstance(entry, tuple):
         return escaped(place_text(entry))
     text = str(entry)
-    return escaped(text if len(text) <= _LETTERS else f"{text[:_LETTERS]}...")
+    return escaped(text if len(text) <= letters else f"{text[:letters]}...")
 
 
 def number_text(number: float, unit: str = "") -> str:

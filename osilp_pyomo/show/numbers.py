@@ -56,13 +56,17 @@ def about(value: float) -> str:
     return plain(float(f"{value:.2g}"), 2)
 
 
-def percent(share: float) -> str:
+def percent(share: float, up: bool = False) -> str:
     """A share as percent, with one place behind the point, more where it is close to none or to all.
+
+    What is told as the most that there is must not be rounded down: ``up`` rounds up.
 
     Examples
     --------
     >>> percent(0.0432), percent(1.0), percent(0.99987), percent(0.00004), percent(0), percent(0.32)
     ('4.3 %', '100 %', '99.99 %', '0.004 %', '0 %', '32.0 %')
+    >>> percent(0.000142), percent(0.000142, up=True), percent(0.345, up=True)
+    ('0.01 %', '0.02 %', '34.5 %')
     """
     if not math.isfinite(share):
         return "unknown"
@@ -70,6 +74,8 @@ def percent(share: float) -> str:
         return f"{100 * share:.0f} %"
     near = min(abs(share), abs(1 - share))
     places = 1 if near >= 1e-3 else min(6, max(1, math.ceil(-math.log10(near)) - 2))
+    if up:
+        share = math.ceil(share * 10 ** (places + 2) - 1e-6) / 10 ** (places + 2)
     text = f"{100 * share:,.{places}f}".rstrip("0") if places > 1 else f"{100 * share:,.1f}"
     return f"{text.rstrip('.')} %"
 

@@ -48,6 +48,7 @@
     return found;
   }
 
+  const arrivals = (count) => `${whole.format(count)} ${count === 1 ? data.unit.replace(/s$/, "") : data.unit}`;
   const looks = (number) => `c${number % 7} d${number % 5}`;
   const swatch = (kind) =>
     make("svg", { class: "swatch", width: 28, height: 10, "aria-hidden": "true" },
@@ -251,6 +252,7 @@
       if (!seen.length) return this.lines.length ? this.panel.nothing : "";
       if (data.series.length > 1 && this.cursor === null) return HINT;
       const i = this.cursor ?? this.usual();
+      if (this.cursor === null && !this.panel.still.length && !this.now(seen[0])[i]) return "zero everywhere at this moment";
       const unit = this.panel.y.unit;
       const limit = this.still.find((each) => each.kind === "limit");
       const where = `${this.cursor === null ? this.panel.peak : ""}${this.panel.x.name} = ${tell(this.xs[i], this.panel.x.unit)}: `;
@@ -299,7 +301,7 @@
       const i = this.cursor ?? state.time;
       const told = this.seen().map((each) =>
         `${data.series.length > 1 ? `${data.series[each.series].name} ` : ""}${tell(each.values[i], this.panel.y.unit)}`);
-      return `after ${whole.format(data.times[i])} ${data.unit}: ${told.join(", ") || "no policy is switched on"}`;
+      return `after ${arrivals(data.times[i])}: ${told.join(", ") || "no policy is switched on"}`;
     }
   }
 
@@ -343,7 +345,8 @@
       const { edges, parts } = this.panel;
       const i = Math.min(this.cursor ?? this.usual(), edges.length - 2);
       const told = parts.filter((part) => part.counts[i]).map((part) => `${whole.format(part.counts[i])} ${part.label}`);
-      return `arrivals ${whole.format(edges[i] + 1)} to ${whole.format(edges[i + 1])}: ${told.join(", ")}`;
+      const [first, last] = [whole.format(edges[i] + 1), whole.format(edges[i + 1])];
+      return `${first === last ? `arrival ${first}` : `arrivals ${first} to ${last}`}: ${told.join(", ")}`;
     }
   }
 
@@ -429,6 +432,7 @@
       const { x, y, scale } = this.panel;
       const place = `${x.name} = ${tell(this.at(x, k % this.nx, this.nx), x.unit, short)}, ${y.name} = ${tell(this.at(y, Math.floor(k / this.nx), this.ny), y.unit, short)}`;
       const value = this.now()[k];
+      if (this.cursor === null && !value) return "zero everywhere at this moment";
       return `${this.cursor === null ? this.panel.peak : ""}${place}: ${Number.isNaN(value) ? "not in the index" : `${tell(value, scale.unit)} ${this.panel.what}`}`;
     }
   }

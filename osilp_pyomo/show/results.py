@@ -73,6 +73,7 @@ class ConflictDisplay:
                     ax.barh(places[own], shown[column][own], height=0.62, color=colour, label=label)
             ax.axvline(0, color=LIMIT, linewidth=0.8)
             ax.margins(y=0.02)
+            ax.set_axisbelow(True)
             ax.grid(axis="x", alpha=0.3)
         left.set_yticks(places, [name_of(text) for text in shown["text"]])
         left.set_xlabel("weight in the contradiction")

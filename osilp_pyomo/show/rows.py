@@ -12,6 +12,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import LIMIT, PRICE, SHADES, USE, draw_cells, name_of, new_figure
 from osilp_pyomo.show.prices import draw_price
 
@@ -41,6 +42,8 @@ class RowsDisplay:
         For families with ``where=``, a function that tells which points (m, d) it leaves.
     body : str
         What the row's body is called.
+    units : Units, optional
+        Units of rows, prices and index, which the axes then name.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class RowsDisplay:
     prices: Mapping[str, Price] = field(default_factory=dict)
     inside: Mapping[str, Callable[[FloatArray], Any]] = field(default_factory=dict)
     body: str = "body of the row"
+    units: Units = Units()  # noqa: RUF009
 
     @property
     def height(self) -> float:
@@ -117,7 +121,11 @@ class RowsDisplay:
         ax.grid(alpha=0.3)
         if price is not None:
             draw_price(panels[1], price, index)
-        panels[-1].set_xlabel(name_of(index))
+            if self.units.prices.get(family):
+                panels[1].set_ylabel(f"{panels[1].get_ylabel()} [{name_of(self.units.prices[family])}]")
+        if self.units.rows.get(family):
+            ax.set_ylabel(name_of(self.units.rows[family]))
+        panels[-1].set_xlabel(name_of(self.units.with_unit(index)))
 
     def _plane(self, figure: Any, family: str, rows: pd.DataFrame) -> None:
         first, second = self.axes[family]
@@ -142,7 +150,7 @@ class RowsDisplay:
             ax.plot(atoms.iloc[:, 0], atoms.iloc[:, 1], "*", color=PRICE, markersize=11, label="where it has a price")
             # Beside the colours, not over them.
             ax.legend(loc="upper right", bbox_to_anchor=(-0.12, 1.0), frameon=False, fontsize="small")
-        ax.set(xlabel=name_of(first), ylabel=name_of(second))
+        ax.set(xlabel=name_of(self.units.with_unit(first)), ylabel=name_of(self.units.with_unit(second)))
         ax.set_title(self._title(family, rows), fontsize="medium")
 
     def _sorted(self, figure: Any, family: str, rows: pd.DataFrame) -> None:

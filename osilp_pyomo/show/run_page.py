@@ -29,8 +29,8 @@ _POINTS, _SIDE = 401, 41
 _ROWS, _LISTED, _COLUMNS = 12, 3000, 6
 # Prices on single points are spread by this share of the index, to be drawn as a function of it.
 _SPREAD = 0.02
-# What is left of a violation by rounding, as a share of the limit.
-_ROUNDING = 1e-9
+# What is exceeded by less than this share of its limit is kept, as for solvers.
+_KEPT = 1e-6
 
 _WAYS = ("taken", "taken, but changed to fit", "refused: worth less than the price", "refused: no room")
 
@@ -58,6 +58,7 @@ class _Page:
         self.maximize = template.maximize
         self.verb = "earned" if self.maximize else "spent"
         self.word = "capacity" if self._only_upper() else "limit"
+        self.broken = "exceeded" if self._only_upper() else "broken"
 
     def _only_upper(self) -> bool:
         return all(family.sides == (1,) for family in self.template.families)
@@ -93,21 +94,21 @@ class _Page:
 
     def _kept(self) -> str:
         """Whether limits were kept, in words; points between those of the grid are looked at too."""
-        overrun = [use for use in self.run.uses if use.violation]
+        overrun = [use for use in self.run.uses if use.relative > _KEPT]
         rows = self.run.row_violation[self.run.row_violation > 0]
         if overrun:
             worst = max(overrun, key=lambda use: use.relative)
-            return f"'{worst.name}' was exceeded by up to {percent(worst.relative)} of its limit"
+            return f"'{worst.name}' was {self.broken} by up to {percent(worst.relative, up=True)} of its limit"
         if len(rows):
-            return f"'{rows.idxmax()}' was exceeded by {plain(float(rows.max()))}"
+            return f"'{rows.idxmax()}' was {self.broken} by {plain(float(rows.max()))}"
         between = self.run.violation_between
         found = between if isinstance(between, FamilyMap) else {None: between}
         beyond = max((float(each) / self._scale(name) for name, each in found.items()), default=0.0)
-        if beyond > _ROUNDING:
-            return (
-                f"{self.word} was kept at every point looked at, and exceeded by {percent(beyond)} at most between them"
-            )
-        return f"{self.word} was never exceeded"
+        whole = self.word == "capacity"
+        if beyond > _KEPT:
+            what = "capacity was never exceeded" if whole else "no limit was broken"
+            return f"{what} by more than {percent(beyond, up=True)}"
+        return "capacity was never exceeded" if whole else "every limit was kept"
 
     def _scale(self, name: str | None) -> float:
         """The size of the limits of a row, or of the only one."""
@@ -261,7 +262,7 @@ class _Page:
         label = f"worth of more {self.word}"
         tiles = [panels.tile("price", label, self.units.goal, [totals], [[worth] * len(totals)], family.name)]
         upper = limits.get(1)
-        if upper is not None and np.all(upper > 0):
+        if upper is not None and _all_positive(upper, frames):
             with np.errstate(invalid="ignore"):
                 share = 100 * frames / upper
             at = np.nanargmax(share, axis=1)
@@ -293,6 +294,8 @@ class _Page:
             panels.spread(frames, *limits.values()), upper, "fullest at " if upper else "least reached at ",
         )  # fmt: skip
         density = np.array([_density(price, at) for price in prices])
+        if not density.any():
+            return [use]
         later = density[len(density) // 5 :]
         spread = any(isinstance(price, AtomicPrice) for price in prices)
         note = "Prices on single points are spread by 2 % of the index." if spread else ""
@@ -306,7 +309,7 @@ class _Page:
     def _sorted(self, family: StageFamily, frames: FloatArray, limits: Mapping[int, FloatArray]) -> panels.Panel:
         """Over more than two axes the points are sorted by how full they are."""
         sign, limit = next(iter(limits.items()))
-        whole = bool(np.all(limit > 0))
+        whole = _all_positive(limit, frames)
         values = 100 * frames / limit if whole else frames - limit
         values = -np.sort(-sign * values, axis=1) * sign
         at = 100 * (np.arange(values.shape[1]) + 0.5) / values.shape[1]
@@ -332,7 +335,7 @@ class _Page:
             for name, low, high in zip(family.domain.names, family.domain.lower, family.domain.upper, strict=True)
         ]  # fmt: skip
         sign, limit = next(iter(limits.items()))
-        whole = bool(np.all(limit > 0))
+        whole = _all_positive(limit, frames)
         values = 100 * frames / limit if whole else frames
         unit = "%" if whole else self.units[family.name]
         top = 100.0 if whole else float(np.nanmax(values, initial=1e-12))
@@ -344,12 +347,16 @@ class _Page:
             "exceeded" if whole and sign > 0 else "",
         )  # fmt: skip
         density = np.array([_density_on_lattice(price, points, axes, side) for price in prices])
+        inside = np.isfinite(frames[0])
+        density[:, ~inside] = np.nan
+        if not np.any(density[:, inside]):
+            return [use]
         # A few high prices must not make all others look alike.
-        high = max(float(np.nanquantile(density[len(density) // 5 :], 0.995)), 1e-12)
+        low, high = np.quantile(density[:, inside][density[:, inside] != 0], [0.005, 0.995])
         price_unit = per(self.units.goal, self.units[family.name], *(str(axis["unit"]) for axis in axes))
         price = panels.heat(
             f"Price over {' and '.join(family.domain.names)}", family.name, axes, _as_maps(density, side),
-            {"label": "price:", "low": 0.0, "high": high, "unit": price_unit},
+            {"label": "price:", "low": min(0.0, float(low)), "high": max(0.0, float(high)), "unit": price_unit},
             f"a unit of {self.word}, per unit of area", "dearest at ",
         )  # fmt: skip
         return [use, price]
@@ -383,6 +390,11 @@ def _label(column: Any) -> str:
 
 def _entry(value: Any) -> Any:
     return value if isinstance(value, str) or np.isfinite(value) else None
+
+
+def _all_positive(limit: FloatArray, frames: FloatArray) -> bool:
+    """Whether a limit is above zero wherever the index has points, so that shares of it mean something."""
+    return bool(np.all(limit[np.isfinite(frames[0])] > 0))
 
 
 def _thinned(points: FloatArray, worst: int, most: int) -> FloatArray:

@@ -108,9 +108,14 @@ class Answer:
         return self.lines[0]
 
     @property
-    def word(self) -> str:
-        """What is kept: a capacity where there are upper limits only."""
-        return "capacity" if self.capacity else "its limits"
+    def excess(self) -> str:
+        """What limits that are not kept are: a capacity is exceeded, where there are upper limits only."""
+        return "exceeds capacity" if self.capacity else "breaks a limit"
+
+    @property
+    def excessive(self) -> str:
+        """The same of what is not kept itself."""
+        return "exceeded" if self.capacity else "broken"
 
     @property
     def said_loudly(self) -> tuple[str, ...]:
@@ -124,10 +129,10 @@ class Answer:
         """The answer in one sentence."""
         best = self.best
         if not best.keeps_points:
-            begin = "Every policy exceeds" if len(self.lines) > 1 else f"{best.name} exceeds"
+            begin = f"{'Every policy' if len(self.lines) > 1 else best.name} {self.excess}"
             least = f" {best.name} does so least:" if len(self.lines) > 1 else ""
-            excess = f"by up to {percent(best.exceeded)}, and it {self._what_it_earns().rstrip(',')}"
-            return f"{begin} {self.word}{';' if least else ','}{least} {excess}{self._how_sure()}."
+            excess = f"by up to {percent(best.exceeded, up=True)}, and it {self._what_it_earns().rstrip(',')}"
+            return f"{begin}{';' if least else ','}{least} {excess}{self._how_sure()}."
         take = f"Take {best.name}: it" if len(self.lines) > 1 else best.name
         return f"{take} {self._what_it_earns()} and {self._kept(best)}{self._how_sure()}."
 
@@ -146,8 +151,8 @@ class Answer:
 
     def _kept(self, line: Line) -> str:
         if line.keeps:
-            return f"never exceeds {self.word}"
-        return f"exceeds {self.word} by {percent(line.between)} at most, between the points that were guarded"
+            return "never exceeds capacity" if self.capacity else "keeps every limit"
+        return f"never {self.excess} by more than {percent(line.between, up=True)}"
 
     def _how_sure(self) -> str:
         if self.trials == 1:
@@ -178,9 +183,10 @@ class Answer:
             worst = max(more, key=lambda line: line.exceeded)
             one = len(more) == 1
             what = ("earns" if one else "earn", "more") if self.maximize else ("costs" if one else "cost", "less")
+            excess = self.excess if one else self.excess.replace("s ", " ", 1)
             told.append(
-                f"{_listed([line.name for line in more])} {' '.join(what)}, but {'exceeds' if one else 'exceed'} "
-                f"{self.word} by up to {percent(worst.exceeded)}."
+                f"{_listed([line.name for line in more])} {' '.join(what)}, but {excess} "
+                f"by up to {percent(worst.exceeded, up=True)}."
             )
         return " ".join(told)
 
@@ -217,8 +223,8 @@ class Answer:
         if line.keeps:
             return "never exceeded" if self.capacity else "always kept"
         if line.keeps_points:
-            return f"exceeded by {percent(line.between)} at most, between guarded points"
-        return f"exceeded by up to {percent(line.exceeded)}"
+            return f"never {self.excessive} by more than {percent(line.between, up=True)}"
+        return f"{self.excessive} by up to {percent(line.exceeded, up=True)}"
 
 
 def _listed(names: Sequence[str]) -> str:

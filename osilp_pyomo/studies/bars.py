@@ -70,5 +70,5 @@ def _caption(answer: Answer, shares: bool) -> str:
     if answer.trials > 1:
         text += "; thin line: 95 % interval"
     if any(not line.keeps_points for line in answer.lines):
-        text += f"; orange: {answer.word} exceeded"
+        text += f"; orange: {'capacity exceeded' if answer.capacity else 'a limit broken'}"
     return f"{text}."

@@ -10,6 +10,9 @@ from osilp_pyomo.show.cards import Card, count_of, data_table
 from osilp_pyomo.show.sketches import intervals
 from osilp_pyomo.studies.report import drawn_text
 
+# Letters of a definition.
+_DEFINITION = 1_000
+
 
 def study_card(study: Any) -> str:
     """A study: a table of means with their intervals, and a picture of the regrets."""
@@ -34,11 +37,20 @@ def study_card(study: Any) -> str:
         pictures=_regrets(study),
         body=f"<div class='osilp-wide'>{data_table(table)}</div>",
         folds=[
-            ("The other measures", data_table(study.table(rest))),
-            ("What every number means", data_table(meant, rows=len(meant))),
+            ("The other measures", data_table(_upright(study.table(rest), rest, study.measures), rows=len(rest))),
+            ("What every number means", data_table(meant, rows=len(meant), letters=_DEFINITION)),
         ],
     )
     return card.html()
+
+
+def _upright(table: pd.DataFrame, columns: list[str], measures: Any) -> pd.DataFrame:
+    """A table of many measures with a line for each, and a column for each policy."""
+    titles = [measure.title for measure in measures if measure.column in columns]
+    keys = [name for name in table if name not in titles]
+    upright = table.set_index(keys)[titles].T.rename_axis("measure")
+    upright.columns = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in upright.columns]
+    return upright
 
 
 def _regrets(study: Any) -> list[str]:

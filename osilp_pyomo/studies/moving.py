@@ -51,8 +51,9 @@ class _Moving:
                 shown.append(use[1])
             shown += self._prices(row)
         if not any(each["name"] == "fullest" for each in tiles):
-            most = (100 * self._path("most_used")).tolist()
-            tiles.append(panels.tile("most_used", "used of the fullest budget", "%", _finite(most)))
+            most = 100 * self._path("most_used")
+            if np.all(np.isfinite(most)):
+                tiles.append(panels.tile("most_used", "used of the fullest budget", "%", most.tolist()))
         shown.append(self._earned())
         return {
             "unit": "arrivals", "total": self.total, "times": self.times,
@@ -165,7 +166,3 @@ def _first(frame: pd.DataFrame) -> pd.DataFrame:
     """The first trial of the most arrivals, on the first grid."""
     frame = frame[(frame["horizon"] == frame["horizon"].max()) & (frame["grid"] == frame["grid"].min())]
     return frame[frame["trial"] == frame["trial"].min()]
-
-
-def _finite(values: list[list[float]]) -> list[list[float | None]]:
-    return [[each if np.isfinite(each) else None for each in row] for row in values]

@@ -777,3 +777,29 @@ def test_wrong_draws_are_told():
         "result.function: expected a FunctionVar or one of its members (got ScalarVar); variables that are numbers are "
         "in result.values."
     )
+
+
+def test_a_rule_takes_entries_by_their_names():
+    m = pyo.ConcreteModel()
+    over = BoxSet([(0, 10), (5, 6)])
+    m.w = osilp.FunctionVar(over=over, bounds=(0, None))
+    m.cost = pyo.Var()
+    m.least = pyo.Objective(expr=m.cost)
+    m.enough = osilp.SemiInfiniteConstraint(over, rule=lambda m, xi: m.w(xi) == xi[0] + 3 * xi[1])
+    m.worst = osilp.SemiInfiniteConstraint(over, rule=lambda m, xi: m.cost >= m.w(xi))
+    rule = osilp.solve(m).function(m.w)
+    turned = {"xi[1]": 5.5, "xi[0]": 1.0}
+    for given in ([1.0, 5.5], turned, pd.Series(turned), {1: 5.5, 0: 1.0}, pd.Series([1.0, 5.5])):
+        assert rule(given) == pytest.approx(17.5)
+    assert rule(pd.DataFrame([turned]))[0] == pytest.approx(17.5)
+    for given, text in [
+        ("ab", "'w': it is a function of a vector of dimension 2, numbers in a list, an array, a dict, a Series or the "
+         "rows of a frame (could not convert string to float: 'ab')."),
+        ({"xi[0]": 1.0, "other": 2.0}, "'w': its vector has the entries xi[0], xi[1], 2 in all, and the frame has no "
+         "xi[1]; name them so, or give one column per entry in their order."),
+        (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["xi[0]", "xi[1]", "xi[1]"]), "'w': the frame of vectors has two "
+         "columns of one name; give one for each entry."),
+    ]:  # fmt: skip
+        with pytest.raises(errors.DataError) as caught:
+            rule(given)
+        assert str(caught.value) == text

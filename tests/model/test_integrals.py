@@ -1,6 +1,7 @@
 """Integrals and expectations: closed forms, kinks, jumps, ends without end; what the models make of them."""
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -484,4 +485,100 @@ def test_arrivals_hold_no_integrals():
     assert refused(errors.ModelError, lambda: osilp.compile_online(m, stages=m.T)) == (
         "Integral 'area': the continuous set 'u' is not discretized, so that the integral would be a trapezoid over its "
         "few points; for arrivals give its values as Params."
+    )
+
+
+# -- poles -----------------------------------------------------------------------------------------------------------
+
+NO_INTEGRAL = [
+    ((0, 1), lambda u: 1 / (u - 0.3)),
+    ((0, 1), lambda u: 1 / (u - 0.3) ** 2),
+    ((0, 1), lambda u: 1 / (u - 0.5) ** 3),
+    ((0, 1), lambda u: 1 / (2 * u - 0.7)),
+    ((0, 2), lambda u: pyo.tan(u)),
+    ((0, 2), lambda u: pyo.tan(u) ** 2),
+    ((0, 1), lambda u: 1 / (pyo.exp(u) - 2)),
+    ((0, 1), lambda u: 1 / (u**2 - 0.5)),
+    ((0, 1), lambda u: 1 / (1 - u)),
+    ((-1, 1), lambda u: 1 / u),
+    ((-1, 1), lambda u: 1 / u**2),
+    ((0, 0.5), lambda u: 1 / (u * pyo.log(u))),
+    ((1, INF), lambda u: 1 / u),
+]
+
+
+def model_over(ends: tuple[float, float | None]) -> pyo.ConcreteModel:
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=ends) if ends[1] is not None else pyo.RangeSet(*ends, 0)
+    return m
+
+
+@pytest.mark.parametrize("place", range(len(NO_INTEGRAL)))
+def test_what_has_a_pole_without_an_integral_is_refused(place: int) -> None:
+    ends, rule = NO_INTEGRAL[place]
+    m = model_over(ends)
+    m.x = pyo.Var(bounds=(1, 2))
+    m.least = pyo.Objective(expr=osilp.integral(m.u, lambda u: rule(u) * m.x))
+    with pytest.raises(errors.DataError, match=r"cannot be computed to six digits near u = .* it may not exist"):
+        osilp.solve(m)
+
+
+@pytest.mark.parametrize(
+    ("ends", "rule", "value"),
+    [
+        ((0, 1), lambda u: 1 / pyo.sqrt(1 - u), 2.0),
+        ((-1, 1), lambda u: 1 / pyo.sqrt(1 - u**2), PI),
+        ((0, 1), lambda u: 1 / pyo.sqrt(abs(u - 0.3)), 2 * np.sqrt(0.7) + 2 * np.sqrt(0.3)),
+        ((0, 1), lambda u: 1 / ((u - 0.3) ** 2 + 1e-20), 1e10 * PI - 1 / 0.3 - 1 / 0.7),
+    ],
+)
+def test_poles_with_an_integral_are_as_near_as_is_told(ends: tuple[float, float], rule: Callable, value: float) -> None:
+    m = model_over(ends)
+    m.x = pyo.Var(bounds=(1, 2))
+    m.least = pyo.Objective(expr=osilp.integral(m.u, lambda u: rule(u) * m.x))
+    with pytest.warns(errors.AccuracyWarning, match="it is computed to about"):
+        result = osilp.solve(m)
+    assert abs(result.objective - value) <= result.integrals["error"].max() <= 1e-6 * value
+
+
+def test_what_no_nodes_can_sum_up_is_refused() -> None:
+    m = model_over((0, 1))
+    m.x = pyo.Var(bounds=(-1, 1))
+    with pytest.raises(errors.DataError) as caught:
+        osilp.integral(m.u, lambda u: (m.x - 1 / pyo.sqrt(u)) ** 2)
+    told = str(caught.value)
+    assert told.startswith(
+        "integral over u in [0, 1] of (x - 1/sqrt(u))**2: it cannot be computed to six digits near u = "
+    )
+    assert told.endswith(
+        "with an estimated error of inf); it may not exist. Take the place out of the set, or give it as a point of the "
+        "ContinuousSet where the function jumps there."
+    )
+    m.least = pyo.Objective(expr=osilp.integral(m.u, lambda u: (m.x - u**-0.4) ** 2))
+    assert osilp.solve(m).objective == pytest.approx(6 - 2 / 0.6, abs=1e-7)
+
+
+def test_an_integral_that_depends_on_its_order_is_refused() -> None:
+    m = model_over((0, 1))
+    m.v = ContinuousSet(bounds=(0, 1))
+    with pytest.raises(errors.DataError) as caught:
+        osilp.integral((m.u, m.v), lambda u, v: (u - v) / (u + v) ** 3)()
+    assert "found 0.5, with an estimated error of 1); it may not exist." in str(caught.value)
+    smooth = pyo.value(osilp.integral((m.u, m.v), lambda u, v: 1 / pyo.sqrt(u**2 + v**2)))
+    assert smooth == pytest.approx(2 * np.arcsinh(1), abs=1e-12)
+
+
+def test_an_integral_of_two_variables_does_not_take_for_ever() -> None:
+    m = model_over((0, 1))
+    m.v = ContinuousSet(bounds=(0, 1))
+    with pytest.raises(errors.DataError, match=r"cannot be computed to six digits \(after [0-9,]+ values of it\)"):
+        osilp.integral((m.u, m.v), lambda u, v: 1 / abs(u - v))()
+
+
+def test_heavy_tails_of_whole_numbers_are_refused_at_once() -> None:
+    with pytest.raises(errors.DataError) as caught:
+        osilp.expectation(scipy.stats.zipf(2), lambda n: n)
+    assert str(caught.value) == (
+        "expectation: the distribution zipf has more than 1,000,000 values that count; take a sample of it, as by "
+        ".rvs(10_000, random_state=1)."
     )

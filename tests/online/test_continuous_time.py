@@ -360,3 +360,28 @@ def test_the_log_is_a_forecast_with_times(program, tmp_path):
     assert from_file.step(now=9, value=0.9, place=0.5) == program.controller(
         osilp.Resolve(exact=True), **HOURS, forecast=told
     ).step(now=9, value=0.9, place=0.5)
+
+
+def test_a_queue_at_the_opening_is_no_rate():
+    """Many who come at once at the beginning say little of how many come later."""
+    clock = Clock(Times.of(0, 10, None), 100)
+    assert clock.ahead(clock.begin(), 1e-6, 60) < 110
+    assert clock.ahead(clock.begin(), 4.0, 80) > 100
+
+
+def test_a_forecast_of_numbers_that_cannot_be_counted(program):
+    with pytest.raises(DataError) as raised:
+        program.controller(osilp.Resolve(), forecast=day(8).assign(value=1e200))
+    assert str(raised.value) == (
+        "forecast=: some of its numbers are so large that they cannot be counted with; look for a wrong unit, or for a "
+        "missing value that was written as a number."
+    )
+
+
+def test_times_that_are_no_numbers(program):
+    data = day(3)
+    for hour in (data["hour"] + 0j, pd.to_timedelta(data["hour"], unit="h"), data["hour"] > 10):
+        with pytest.raises(DataError, match=r"^replay: the column 'hour' must hold in every row a number"):
+            program.replay(osilp.MirrorDescent(), data.assign(hour=hour), **HOURS, progress=False)
+    with pytest.raises(OptionError, match=r"^until= must be a time, a finite number or a date \(got 1e\+300\)"):
+        program.controller(osilp.MirrorDescent(), until=1e300)

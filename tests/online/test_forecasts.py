@@ -8,6 +8,9 @@ import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 from osilp_pyomo.online.forecast import place_of
+from osilp_pyomo.online.sampling.copies import moved_copies
+from osilp_pyomo.online.sampling.sample import Sample
+from osilp_pyomo.online.stages.batch import VIEWS
 
 HORIZON = 24
 
@@ -197,3 +200,15 @@ def test_a_file_without_the_whole_forecast(program, tmp_path):
         write_state(tmp_path / "other.npz", kept, {**arrays, name: value})
         with pytest.raises(SavedStateError):
             osilp.load_controller(tmp_path / "other.npz", program)
+
+
+def test_moved_copies_keep_the_level_of_a_forecast(program):
+    """Copies are evaluated anew from data that say nothing of what a forecast was corrected by."""
+    sample = Sample.of_batch(program.batch(day(8)))
+    plain, scaled = (
+        moved_copies(program, each, True, "pointwise", True, (0, 0)) for each in (sample, sample.at_level(1.5, 0.8))
+    )
+    assert len(plain) == len(scaled) > len(sample)
+    assert scaled.batch.rewards == pytest.approx(1.5 * plain.batch.rewards)
+    for view in VIEWS:
+        assert scaled.batch.use[view] == pytest.approx(0.8 * plain.batch.use[view])

@@ -155,6 +155,37 @@ def test_the_log_holds_the_last_decisions(program, tmp_path):
     assert kept["place"].tolist() == data["place"].iloc[:31].tolist()
 
 
+@pytest.mark.parametrize("left", ["all but the last byte", "half of the last line", "half of the head", "nothing"])
+def test_a_log_goes_on_behind_a_line_that_was_torn_off(program, tmp_path, left):
+    """A process that was killed while it wrote leaves part of a line; what follows is whole again."""
+    path, data = tmp_path / "log.csv", some(4)
+    program.controller(osilp.MirrorDescent(), log=path).steps(data.iloc[:5])
+    text = path.read_text()
+    kept = {"all but the last byte": -1, "half of the last line": -12, "half of the head": 5, "nothing": 0}[left]
+    path.write_text(text[:kept])
+    controller = program.controller(osilp.MirrorDescent(), log=path)
+    before = 4 if kept < 0 else 0
+    assert len(controller.log) == before
+    controller.steps(data.iloc[:2])
+    controller.step(**data.iloc[2])
+    assert controller.log.index.tolist() == [*range(1, before + 1), 1, 2, 3]
+    assert controller.log["place"].tolist() == [*data["place"].iloc[:before], *data["place"].iloc[:3]]
+
+
+def test_a_log_of_other_columns_is_refused(program, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("t,price\n1,0.5\n")
+    controller = program.controller(osilp.MirrorDescent(), log=path)
+    with pytest.raises(OptionError) as raised:
+        controller.step(value=0.5, place=0.5)
+    assert str(raised.value) == (
+        f"log: '{path}' has other columns than the decisions of this controller ('t,price' and not "
+        "'t,value,place,x,reason,reward'); name another file."
+    )
+    assert controller.t == 0
+    assert path.read_text() == "t,price\n1,0.5\n"
+
+
 def test_no_log_unless_asked(program):
     with pytest.raises(OptionError) as caught:
         _ = program.controller(osilp.Greedy()).log

@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
+    "check_units", "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -36,7 +36,7 @@ MODULES = {
         "DomainError", "ExecutorError", "GridError", "HorizonError", "HorizonWarning", "MissingPackageError", "ModelError",
         "NoSolutionError", "NotConvexError", "NotLinearError", "OptionError", "OsilpError", "OtherSetWarning", "PriceError",
         "SamplingWarning",
-        "SavedStateError", "SolverError", "UntransformedModelError",
+        "SavedStateError", "SolverError", "UnitsError", "UntransformedModelError",
     },
     "plugins": {"Discretize", "LegacyOsilpSolver", "OsilpResults", "OsilpSolver", "Project"},
     "scenario": {"Scenarios", "binding_scenarios", "scenarios_needed", "violation_bound"},

@@ -45,8 +45,8 @@ def test_rows_bounds_and_expressions_hold_for_the_whole_set():
     result = osilp.solve(robust)
     assert result.objective == pytest.approx(10.5)
     assert result.certified
-    assert str(robust.meet[1]) == "meet[1]: 2*xi[1] <= x[1]  for all xi in BoxSet of dimension 3"
-    assert str(robust.cap_lower) == "cap_lower: xi[0] <= cap  for all xi in BoxSet of dimension 3"
+    assert str(robust.meet[1]) == "meet[1]: 2*demand[1] <= x[1]  for all demand in BoxSet of dimension 3"
+    assert str(robust.cap_lower) == "cap_lower: demand[0] <= cap  for all demand in BoxSet of dimension 3"
     assert not isinstance(robust.total, osilp.SemiInfiniteConstraint)
     assert robust.source(robust.meet) is m.meet
     assert robust.source(robust.meet[1]) is m.meet[1]

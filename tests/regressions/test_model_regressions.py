@@ -93,7 +93,7 @@ def test_an_index_without_an_interval():
     with pytest.raises(errors.DeclarationError) as error:
         m.bad = SemiInfiniteConstraint(pyo.RangeSet(1, 1, 0), rule=lambda m, u: m.x * u <= 1)
     assert str(error.value) == (
-        "SemiInfiniteConstraint: it needs a continuous index, a ContinuousSet, RangeSet(a, b, 0) with a < b, or an "
+        "SemiInfiniteConstraint: it needs a continuous index, a ContinuousSet(bounds=(a, b)), RangeSet(a, b, 0) with a < b, or an "
         "uncertainty set of PyROS; over ordinary sets alone an ordinary Constraint says the same."
     )
     with pytest.raises(ValueError) as reversed_bounds:
@@ -149,7 +149,7 @@ def test_a_variable_over_the_continuous_index():
         osilp.solve(m)
     assert str(error.value) == (
         "SemiInfiniteConstraint 'row': the variable 'z' is indexed by the continuous set 'u'; a decision that is a "
-        "function of the index needs a finite form, such as coefficients of basis functions."
+        "function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as m.curve(u)."
     )
 
 
@@ -340,7 +340,7 @@ def test_a_variable_over_the_index_is_refused_by_name():
         m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.z[u] <= 1 + u)
     assert str(error.value) == (
         "SemiInfiniteConstraint 'row': the variable 'z' is indexed by the continuous index; a decision that is a function "
-        "of the index needs a finite form, such as coefficients of basis functions."
+        "of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as m.curve(u)."
     )
 
 

@@ -324,7 +324,9 @@ def test_what_the_page_of_a_run_says_at_its_top(run, tmp_path):
     loose = program.replay(osilp.MirrorDescent(), guard="none")
     text = loose.to_html(tmp_path / "loose.html", benchmark=program.solve_offline()).read_text()
     text = html.unescape(text).replace("\xa0", " ")
-    assert f"'usage' was exceeded by up to {100 * loose.relative_violation:.1f} % of its limit." in text
+    assert (
+        f"'usage' was exceeded by up to {plain(np.ceil(1000 * loose.relative_violation) / 10)} % of its limit." in text
+    )
     assert f"{100 * loose.objective / program.solve_offline().objective:.1f} % of the best possible" in text
 
 

@@ -109,8 +109,8 @@ def test_a_browser_shows_the_page(study, tmp_path):
         timeout=120,
         check=True,
     )
-    # Six pictures, none broken; the formulas take up room; nothing sticks out of the window.
-    assert re.search(r"<title>(.*?)</title>", shown.stdout).group(1) == "6 0 true false"
+    # Eight pictures, none broken; the formulas take up room; nothing sticks out of the window.
+    assert re.search(r"<title>(.*?)</title>", shown.stdout).group(1) == "8 0 true false"
 
 
 @pytest.mark.parametrize(

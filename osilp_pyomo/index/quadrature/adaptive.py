@@ -23,12 +23,17 @@ from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 AIM, REACHED = 1e-13, 1e-9
 # Rounds of halving, pieces of one function, and pieces of all of them.
 _ROUNDS, _MOST_PIECES, _MOST_IN_ALL = 400, 20_000, 2_000_000
+# Values of one function of several variables.
+_MOST_VALUES = 20_000_000
 # Pieces to begin with, and places at which a switch is looked at.
 _FIRST_PIECES, _SCANNED = 8, 257
 # Functions of which there are more begin with fewer pieces: they are close to each other, as at the points of an index.
 _MANY, _FEWER_PIECES = 64, 3
 # How far beyond the values at the nodes, as a share of the largest value, an enclosure may reach; rounds of that.
 _HIDDEN, _LOOKS = 0.05, 40
+# Around what may be a pole: pieces that are not halved for ever, doublings of the smallest that are not trusted,
+# doublings in a ring, by how much the inner of two rings must be smaller, and poles of one function.
+_TINY, _UNSEEN, _RING, _GROWING, _POLES = 1e-100, 4, 10, 0.7, 32
 _EPS = float(np.finfo(float).eps)
 
 _K15 = np.array([
@@ -161,7 +166,7 @@ class _Pieces:
     size: FloatArray
     seen: FloatArray
 
-    def take(self, which: BoolArray) -> _Pieces:
+    def take(self, which: BoolArray | IntArray | slice) -> _Pieces:
         return _Pieces(*(getattr(self, name)[..., which] for name in self.__dataclass_fields__))
 
     @classmethod
@@ -394,11 +399,54 @@ def _summed(found: _Pieces, count: int, line: Line, points: int) -> Quadrature:
     np.maximum.at(heights, found.owner, np.abs(found.seen).max(axis=0) * np.minimum(reach, 1e300))
     rounding = 2 * _EPS * (2 * sizes + heights)
     errors = np.bincount(owner, found.error[order], count) + rounding
+    doubtful = np.flatnonzero(~(errors <= REACHED * sizes + np.finfo(float).tiny))
+    if len(doubtful):
+        found = found.take(np.argsort(found.owner, kind="stable"))
+        first, last = (np.searchsorted(found.owner, doubtful, side) for side in ("left", "right"))
+        for one, low, high in zip(doubtful.tolist(), first.tolist(), last.tolist(), strict=True):
+            own = found.take(slice(low, high))
+            rounding[one], errors[one] = _around_poles(own, line, float(rounding[one]))
     places = np.full(count, np.nan)
     worst = np.lexsort((found.error, found.owner))
     places[found.owner[worst]] = line.place(0.5 * (found.low + found.high))[0][worst]
     cuts = np.unique(np.concatenate([found.low, found.high]))
     return Quadrature(values, errors, rounding, sizes, places, points, cuts)
+
+
+def _around_poles(found: _Pieces, line: Line, rounding: float) -> tuple[float, float]:
+    """Rounding and error of one function that is not known well, if poles are the reason.
+
+    Where pieces end at the last digits, the absolute value is integrated over two rings around the place, each of some
+    doublings of the distance. Where the integral exists they decrease towards the place, and the rest of their
+    geometric series is what was not seen; where they do not, as at 1 / u, there is no integral, however many digits.
+    """
+    middle, width = 0.5 * (found.low + found.high), found.high - found.low
+    error, height = found.error.copy(), np.abs(found.seen).max(axis=0)
+    smallest = (width <= 8 * np.spacing(np.abs(middle))) | (width < _TINY) | ~np.isfinite(error)
+    apart = np.ones(len(error), dtype=bool)
+    missed = 0.0
+    for _ in range(_POLES):
+        ends = np.flatnonzero(smallest & apart)
+        if not len(ends):
+            break
+        top = int(ends[np.lexsort((height[ends], ~np.isfinite(error[ends])))[-1]])
+        nearest = max(0.5 * width[top], float(np.spacing(abs(middle[top]))))
+        away = np.maximum(np.abs(found.low - middle[top]), np.abs(found.high - middle[top]))
+        doublings = np.log2(np.maximum(away / nearest, 1.0))
+        near, far = (
+            float(found.size[(doublings >= first) & (doublings < first + _RING)].sum())
+            for first in (_UNSEEN, _UNSEEN + _RING)
+        )
+        if near > _GROWING * far:
+            return rounding, np.inf
+        # The distance to the place is known to so many digits, and with it the function.
+        error = np.where(doublings < _UNSEEN + _RING, np.minimum(error, 4 * found.size / 2**doublings), error)
+        error[doublings < _UNSEEN] = 0.0
+        apart &= doublings >= _UNSEEN + _RING
+        missed += near * near / (far - near) if near > 0 else 0.0
+    rest = float(np.max(height[apart] * np.minimum(np.abs(line.place(middle[apart])[0]), 1e300), initial=0.0))
+    rounding = min(rounding, 2 * _EPS * (2 * float(found.size.sum()) + rest))
+    return rounding, float(error.sum()) + missed + rounding
 
 
 def integrate_box(
@@ -413,8 +461,34 @@ def integrate_box(
     At each place of the first variable the integral over the others is a function by itself, whose kinks are looked
     for there: a kink along a slanted line is met where it is.
     """
+    taken = [0]
+    try:
+        return _integrate_box(functions, count, lines, breaks, switches, taken)
+    except _TooManyValuesError:
+        unknown, zero = np.full(count, np.nan), np.zeros(count)
+        return Quadrature(unknown, np.full(count, np.inf), zero, zero, unknown, taken[0], np.empty(0))
+
+
+class _TooManyValuesError(Exception):
+    """An integral of several variables would take for ever."""
+
+
+def _integrate_box(
+    functions: Callable[[IntArray, Sequence[FloatArray]], FloatArray],
+    count: int,
+    lines: Sequence[Line],
+    breaks: Sequence[FloatArray],
+    switches: Sequence[Callable[[IntArray, Sequence[FloatArray]], FloatArray]],
+    taken: list[int],
+) -> Quadrature:
     first, *rest = lines
     inner: list[Quadrature] = []
+
+    def counted(owner: IntArray, axes: Any) -> FloatArray:
+        taken[0] += axes[0].size
+        if taken[0] > _MOST_VALUES * max(1, count):
+            raise _TooManyValuesError
+        return functions(owner, axes)
 
     def across(owner: IntArray, u: FloatArray) -> FloatArray:
         flat, at = np.repeat(owner, u.shape[1]), u.ravel()
@@ -430,9 +504,9 @@ def integrate_box(
         alone = len(rest) == 1
         looked = [confined(switch, alone) for switch in switches]
         if alone:
-            found = integrate(confined(functions, True), len(flat), rest[0], breaks[1], looked, pieces=2)
+            found = integrate(confined(counted, True), len(flat), rest[0], breaks[1], looked, pieces=2)
         else:
-            found = integrate_box(confined(functions, False), len(flat), rest, breaks[1:], looked)
+            found = _integrate_box(confined(functions, False), len(flat), rest, breaks[1:], looked, taken)
         inner.append(replace(found, values=np.empty(0), places=np.empty(0)))
         return found.values.reshape(u.shape)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from osilp_pyomo.index.quadrature.adaptive import REACHED, Line, Quadrature, com
 
 # An integral whose error may be a larger share of its size is refused: it may not exist.
 _TRUSTED = 1e-6
+# Values that are so many times the mean of a function make it doubtful whether its absolute value has an integral.
+_HIGH = 1e4
 # Functions that are integrated together, and points of a sample times functions.
 _TOGETHER, _BLOCK = 4096, 2**20
 # Pieces between the nodes of a rule that stays as it is, at most.
@@ -156,9 +158,35 @@ class BoxMeasure(Measure):
 
     def integrate(self, integrand: Integrand, count: int) -> Quadrature:
         if len(self.lines) > 1:
-            breaks = self._breaks(integrand)
-            return integrate_box(integrand.values, count, self.lines, breaks, integrand.switches)
+            return self._on_box(integrand, count)
         return self._on_line(integrand, count, looked_into=True)
+
+    def _on_box(self, integrand: Integrand, count: int) -> Quadrature:
+        """One variable within the other, and the other way round where values are large: both may differ there.
+
+        Where the absolute value has no integral, as that of (u - v) / (u + v)**3, each order gives another number.
+        """
+        highest = np.zeros(count)
+
+        def watched(owner: IntArray, axes: Sequence[FloatArray]) -> FloatArray:
+            values = integrand.values(owner, axes)
+            np.maximum.at(highest, owner, np.nan_to_num(np.abs(values)).max(axis=1, initial=0.0))
+            return values
+
+        breaks = self._breaks(integrand)
+        found = integrate_box(watched, count, self.lines, breaks, integrand.switches)
+        volume = float(np.prod([np.diff(line.ends) for line in self.lines]))
+        if not np.any((highest * volume > _HIGH * found.sizes) & np.isfinite(found.errors)):
+            return found
+
+        def turned(function: Callable[[IntArray, Sequence[FloatArray]], FloatArray]) -> Any:
+            return lambda owner, axes: function(owner, axes[::-1])
+
+        switches = [turned(switch) for switch in integrand.switches]
+        other = integrate_box(turned(integrand.values), count, self.lines[::-1], breaks[::-1], switches)
+        apart = np.abs(found.values - other.values)
+        wrong = apart > _TRUSTED * found.sizes + other.errors
+        return replace(found, errors=np.where(wrong, apart, found.errors), points=found.points + other.points)
 
     def _on_line(self, integrand: Integrand, count: int, looked_into: bool) -> Quadrature:
         return integrate(
@@ -293,6 +321,21 @@ def _few(cuts: FloatArray) -> FloatArray:
     return cuts[np.unique(np.linspace(0, len(cuts) - 1, _MOST_CUTS).round().astype(int))]
 
 
+def refuse_inaccurate(found: Quadrature, name: str, variable: str, measure: Measure) -> None:
+    """Refuse integrals that are not known to six digits: they may not exist."""
+    with np.errstate(all="ignore"):
+        shares = np.where(found.sizes > 0, (found.errors - found.rounding) / found.sizes, 0.0)
+        shares = np.where(np.isfinite(found.values) & np.isfinite(found.errors), shares, np.inf)
+    worst = int(np.argmax(shares))
+    if shares[worst] <= _TRUSTED:
+        return
+    place = "" if np.isnan(found.places[worst]) else f" near {variable} = {found.places[worst]:.6g}"
+    told = f"found {found.values[worst]:g}, with an estimated error of {found.errors[worst]:.2g}"
+    if np.isnan(found.values[worst]):
+        told = f"after {found.points:,} values of it"
+    raise DataError(f"{name}: it cannot be computed to six digits{place} ({told}); it may not exist. {measure.way_out}")
+
+
 @dataclass(frozen=True, eq=False)
 class IntegralFunction:
     """The integral of a formula as a function of the data in its slots.
@@ -323,16 +366,7 @@ class IntegralFunction:
     def _integrate(self, data: FloatArray) -> FloatArray:
         slots = [each if isinstance(each, CurveStack) else data[each] for each in self.fill]
         found = self.measure.integrate(Integrand(self.formula, slots), data.shape[1])
-        with np.errstate(all="ignore"):
-            shares = np.where(found.sizes > 0, (found.errors - found.rounding) / found.sizes, 0.0)
-            shares = np.where(np.isfinite(found.values) & np.isfinite(found.errors), shares, np.inf)
-        worst = int(np.argmax(shares))
-        if shares[worst] > _TRUSTED:
-            place = "" if np.isnan(found.places[worst]) else f" near {self.variable} = {found.places[worst]:.6g}"
-            raise DataError(
-                f"{self.name}: it cannot be computed to six digits{place} (found {found.values[worst]:g}, with an "
-                f"estimated error of {found.errors[worst]:.2g}); it may not exist. {self.measure.way_out}"
-            )
+        refuse_inaccurate(found, self.name, self.variable, self.measure)
         record = _RECORD.get()
         if record is not None:
             largest = int(np.argmax(found.errors))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 from pyomo.core.base.block import Block, ScalarBlock
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.expr import relational_expr as relational
@@ -36,7 +37,7 @@ from osilp_pyomo.model.functions.declared import (
 )
 from osilp_pyomo.model.functions.member import DecisionFunction, listed
 from osilp_pyomo.model.functions.terms import as_leaf, curve_terms, is_number, vector_terms
-from osilp_pyomo.model.sets import is_uncertainty_set
+from osilp_pyomo.model.sets import is_uncertainty_set, labels_of, vector_text
 
 # What a rule over an uncertain vector can be made of.
 RULES = {
@@ -90,6 +91,8 @@ class FunctionVar(ScalarBlock):
         index such as a Profile. ``bounds=lambda m, p: ...`` gives the pair for each member.
     within : set
         Real numbers, such as NonNegativeReals, whose bounds are kept too.
+    units : unit, optional
+        The unit of its values, such as ``pyo.units.MW``.
 
     Examples
     --------
@@ -142,6 +145,7 @@ class FunctionVar(ScalarBlock):
         sees: Any = None,
         bounds: Any = None,
         within: Any = None,
+        units: Any = None,
         **kwds: Any,
     ) -> None:
         kwds.setdefault("ctype", Block)
@@ -162,6 +166,7 @@ class FunctionVar(ScalarBlock):
         self._declared: dict[str, Any] | None = {
             "sets": sets, "over": over, "basis": basis, "sees": sees, "bounds": bounds, "within": within
         }  # fmt: skip
+        self.units_of_values = None if units is None else pyo.units.get_units(units)
         self._over: tuple[Any, ...] = ()
         self.spaces: dict[Any, FunctionSpace] = {}
         self.limits_of: dict[Any, tuple[Any, Any]] = {}
@@ -178,7 +183,8 @@ class FunctionVar(ScalarBlock):
             return
         ScalarBlock.construct(self, data)
         try:
-            self._build(self._declared or {})
+            with PauseGC():
+                self._build(self._declared or {})
         except Exception:
             # A bad declaration must not change the model.
             block = self.parent_block()
@@ -295,7 +301,8 @@ class FunctionVar(ScalarBlock):
         """What it is called with."""
         if not self.uncertain:
             return ", ".join(coordinate_names(self._over))
-        return "xi" if len(self._over) == 1 else ", ".join(f"xi{n + 1}" for n in range(len(self._over)))
+        names = dict.fromkeys(vector_text([name]) for name in coordinate_names(self._over))
+        return ", ".join(names)
 
     def expression(self, index: Any, point: Sequence[Any], order: Any = None) -> Any:
         """One of its functions, or a derivative, at a point: a linear expression of its coefficients."""
@@ -312,8 +319,10 @@ class FunctionVar(ScalarBlock):
                     f"{what}: a rule over an uncertain vector has no derivative here; it has curves."
                 )
             entries = entries_of(point, self._over, what)
-            names = [str(entry).rpartition("[")[0] if not is_number(entry) else "" for entry in entries[:1]]
-            return vector_terms(space, coefficients, entries, f"{self.name_of(index)}({names[0] or 'xi'})")
+            called = "xi" if is_number(entries[0]) else str(entries[0]).rpartition("[")[0]
+            if any(labels_of(each) for each in self._over):
+                called = self.argument_text()
+            return vector_terms(space, coefficients, entries, f"{self.name_of(index)}({called or 'xi'})")
         assert isinstance(space, CurveFunctions)
         at = [as_leaf(scalar_of(each, what), what) for each in point]
         orders = orders_of(order, len(self._over), what)

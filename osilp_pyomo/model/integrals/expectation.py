@@ -200,7 +200,13 @@ def _discrete(given: Any, name: str) -> PointMeasure:
         at = np.array(inner.xk, dtype=float)
         return PointMeasure(at[:, None], np.array(given.pmf(at), dtype=float))
     low, high = (float(np.asarray(end)) for end in given.support())
-    first, last = max(low, float(given.ppf(_LOST)) - 1), min(high, float(given.isf(_LOST)) + 1)
+    # The quantile of a heavy tail would be looked for very long.
+    middle = float(given.median())
+    reach = [middle - _MOST_VALUES, middle + _MOST_VALUES]
+    heavy = (reach[0] > low and given.cdf(reach[0]) > _LOST) or (reach[1] < high and given.sf(reach[1]) > _LOST)
+    first = last = np.inf
+    if not heavy:
+        first, last = max(low, float(given.ppf(_LOST)) - 1), min(high, float(given.isf(_LOST)) + 1)
     if not np.isfinite(first) or not np.isfinite(last) or last - first > _MOST_VALUES:
         raise DataError(
             f"expectation: the distribution {name} has more than {_MOST_VALUES:,} values that count; take a sample of "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, DeclarationError, NotConvexError, OsilpError
 from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.index.formula import Formula
-from osilp_pyomo.index.quadrature.measures import Integrand
+from osilp_pyomo.index.quadrature.measures import Integrand, Measure, refuse_inaccurate
 from osilp_pyomo.model.arrays.blocks import TermBlock, block_of, light_node
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, Vector, unwrap
 from osilp_pyomo.model.arrays.substitute import substituted
@@ -43,6 +44,8 @@ from osilp_pyomo.model.sets import is_continuous, is_uncertainty_set
 _MOST_AXES = 3
 # Values of the variables for which the nodes of an integrand that is not linear are chosen, beside those they have.
 _DRAWS = 6
+# Share of the nodes at which such an integrand must be a number for values of the variables to tell anything.
+_DEFINED = 0.9
 
 
 # -- the public functions --------------------------------------------------------------------------------------------
@@ -419,7 +422,30 @@ def _nodes_for(tree: Any, axes: dict[int, int], over: Over, what: str) -> tuple[
             slots.append(np.full(_DRAWS, float(value)))
     moving = Integrand(Formula(shape, tuple(literals)), slots)
     _refuse_moving_kinks(moving, tree, over, what)
-    return over.measure().points(moving, _DRAWS)
+    measure = over.measure()
+    places, weights = measure.points(moving, _DRAWS)
+    _refuse_no_integral(moving, places, weights, measure, tree, over, what)
+    return places, weights
+
+
+def _refuse_no_integral(
+    moving: Integrand, places: FloatArray, weights: FloatArray, measure: Measure, tree: Any, over: Over, what: str
+) -> None:
+    """Refuse what has no integral, or none that the nodes give; values at which it is not defined tell nothing."""
+    everyone = np.arange(_DRAWS)
+    with np.errstate(all="ignore"):
+        terms = moving.values(everyone, [np.broadcast_to(axis, (_DRAWS, len(axis))) for axis in places.T]) * weights
+        defined = np.isfinite(terms).mean(axis=1) > _DEFINED
+        at_nodes = np.where(np.isfinite(terms), terms, 0.0).sum(axis=1)
+        found = measure.integrate(moving, _DRAWS)
+        apart = np.abs(found.values - at_nodes)
+    found = replace(
+        found,
+        errors=np.where(defined, np.maximum(found.errors, np.where(np.isfinite(apart), apart, np.inf)), 0.0),
+        values=np.where(defined, found.values, 0.0),
+        rounding=np.where(defined, found.rounding, 0.0),
+    )
+    refuse_inaccurate(found, f"{what} of {short_text(str(tree), 60)}", ", ".join(over.names), measure)
 
 
 def _values_of(variable: Any, draws: FloatArray) -> FloatArray:

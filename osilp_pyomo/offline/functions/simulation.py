@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo.errors import DataError, ModelError, OptionError
 from osilp_pyomo.index.curves.spaces import FunctionSpace, VectorFunctions
 from osilp_pyomo.lp.finite import FiniteLP, excess_of, violation_scale
@@ -37,11 +38,15 @@ class FunctionColumns:
 
 @dataclass(frozen=True, eq=False)
 class Recourse:
-    """The decisions and rows of a problem that depend on an uncertain vector."""
+    """The decisions and rows of a problem that depend on an uncertain vector.
+
+    Where entries are ``labelled`` an entry of one vector is the same number as that of another of its name.
+    """
 
     functions: tuple[FunctionColumns, ...]
     families: tuple[Family, ...]
     core: FiniteLP
+    labelled: bool = False
 
     def simulate(
         self, x: FloatArray, draws: Any, what: str = "result.simulate", unknown: BoolArray | None = None
@@ -50,27 +55,27 @@ class Recourse:
 
         Variables that are ``unknown`` must be those that stand for a worst case: the cost says what they are.
         """
+        draws = as_pandas(draws)
         frame = draws if isinstance(draws, pd.DataFrame) else pd.DataFrame(_as_matrix(draws, what))
-        vectors = vectors_of(frame, self._coordinates(len(frame.columns), what), what)
-        families = [family for family in self.families if family.domain.dimension == vectors.shape[1]]
-        rules = [
-            each
+        drawn = self._drawn(frame, what)
+        families = [family for family in self.families if drawn.has(family.domain.names)]
+        columns: dict[Any, Any] = {
+            each.name: each.space.evaluate(drawn.of(each.space.coordinates)) @ each.values(x)
             for each in self.functions
-            if isinstance(each.space, VectorFunctions) and each.space.dimension == vectors.shape[1]
-        ]
-        columns: dict[Any, Any] = {each.name: each.space.evaluate(vectors) @ each.values(x) for each in rules}
+            if isinstance(each.space, VectorFunctions) and drawn.has(each.space.coordinates)
+        }
         own = np.zeros(self.core.columns, dtype=bool)
         for each in self.functions:
             own[each.columns[each.columns >= 0]] = True
-        cost, replaced = self._cost(x, vectors, families)
+        cost, replaced = self._cost(x, drawn, families)
         if unknown is not None and np.any(unknown & ~replaced):
             column = int(np.flatnonzero(unknown & ~replaced)[0])
             raise ModelError(f"{what}: it has no value for '{self.core.column_names[column]}'.")
         for column in np.flatnonzero(~own & ~replaced).tolist():
-            columns[self.core.column_names[column]] = np.full(len(vectors), x[column])
+            columns[self.core.column_names[column]] = np.full(len(frame), x[column])
         columns[COST] = cost
         moved = [family for family in families if np.any(replaced[family.rows.columns])]
-        columns[VIOLATION] = self._violation(x, vectors, [family for family in families if family not in moved])
+        columns[VIOLATION] = self._violation(x, drawn, [family for family in families if family not in moved])
         return pd.DataFrame(columns, index=frame.index)
 
     def rules(self, x: FloatArray) -> dict[str, pd.Series]:
@@ -108,6 +113,23 @@ class Recourse:
             x[each.columns[held]] = found[held]
         return np.nan_to_num(x), np.isnan(x)
 
+    def _drawn(self, frame: pd.DataFrame, what: str) -> _Drawn:
+        """The numbers of each vector in a frame: of one of them, or, where entries are labelled, of all."""
+        if not self.labelled:
+            names = self._coordinates(len(frame.columns), what)
+            return _Drawn(vectors_of(frame, names, what), None)
+        spaces = [each.space.coordinates for each in self.functions if isinstance(each.space, VectorFunctions)]
+        known = [tuple(names) for names in [*spaces, *(family.domain.names for family in self.families)]]
+        names = tuple(dict.fromkeys(name for each in known for name in each))
+        whole = max(known, key=len)
+        if not set(names) <= set(frame.columns) and len(whole) < len(names):
+            raise DataError(
+                f"{what}: the uncertain data are {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}, and the "
+                "draws have other columns; give a frame with a column for each of them."
+            )
+        names = whole if len(whole) == len(names) else names
+        return _Drawn(vectors_of(frame, names, what), {name: place for place, name in enumerate(names)})
+
     def _coordinates(self, count: int, what: str) -> Sequence[str]:
         """What the entries of the vector are called: of the rules over it, else of the rows."""
         known = {each.space.dimension: each.space.coordinates for each in reversed(self.functions)
@@ -126,7 +148,7 @@ class Recourse:
             )
         return known[count]
 
-    def _cost(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> tuple[FloatArray, Any]:
+    def _cost(self, x: FloatArray, drawn: _Drawn, families: Sequence[Family]) -> tuple[FloatArray, Any]:
         """The objective at each draw, and which variables it moves.
 
         The variable that stands for a worst case takes the best value that the rows of the draw allow: the only one of
@@ -134,7 +156,7 @@ class Recourse:
         not negative, and is paid whether it is needed or not.) Only rows over the vector hold it, each with a
         coefficient that does not depend on the vector.
         """
-        cost = np.full(len(vectors), self.core.value(x))
+        cost = np.full(len(drawn.vectors), self.core.value(x))
         replaced = np.zeros(self.core.columns, dtype=bool)
         sign = -1.0 if self.core.maximize else 1.0
         costed = np.flatnonzero(self.core.cost)
@@ -144,26 +166,29 @@ class Recourse:
         if len(costed) != 1 or self.core.matrix[:, costed].nnz:
             return cost, replaced
         column = int(costed[0])
-        best = self._epigraph(column, sign * self.core.cost[column] > 0, x, vectors, families)
+        best = self._epigraph(column, sign * self.core.cost[column] > 0, x, drawn, families)
         if best is not None:
             cost += self.core.cost[column] * (best - x[column])
             replaced[column] = True
         return cost, replaced
 
     def _epigraph(
-        self, column: int, low: bool, x: FloatArray, vectors: FloatArray, families: Sequence[Family]
+        self, column: int, low: bool, x: FloatArray, drawn: _Drawn, families: Sequence[Family]
     ) -> FloatArray | None:
         """The least (or largest) value of a variable that the rows of each draw allow; None where it is no such one."""
-        bound = np.full(len(vectors), self.core.column_lower[column] if low else self.core.column_upper[column])
+        count = len(drawn.vectors)
+        bound = np.full(count, self.core.column_lower[column] if low else self.core.column_upper[column])
         bounding = False
         for family in self.families:
             place = np.flatnonzero(family.rows.columns == column)
             if not len(place):
                 continue
-            rows = family.rows
-            if family not in families or not isinstance(rows, AffineRows) or np.any(rows.matrix[1:, place]):
+            if family not in families:
                 return None
-            factor = float(rows.matrix[0, place[0]])
+            vectors = drawn.of(family.domain.names)
+            factor = _steady_coefficient(family, column, vectors)
+            if factor is None:
+                return None
             if factor == 0:
                 continue
             rest = family.activity(vectors, x) - factor * x[column]
@@ -175,14 +200,44 @@ class Recourse:
                 bounding = True
         return bound if bounding else None
 
-    def _violation(self, x: FloatArray, vectors: FloatArray, families: Sequence[Family]) -> FloatArray:
+    def _violation(self, x: FloatArray, drawn: _Drawn, families: Sequence[Family]) -> FloatArray:
         """The largest violation of a row at each draw, by the size of the row there."""
-        worst = np.zeros(len(vectors))
+        worst = np.zeros(len(drawn.vectors))
         for family in families:
+            vectors = drawn.of(family.domain.names)
             activity, size = family.activity_and_size(vectors, x)
             lower, upper = family.limits(vectors)
             worst = np.maximum(worst, excess_of(activity, lower, upper) / violation_scale(activity, size, lower, upper))
         return worst
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Draws of one vector, or of labelled entries, of which each vector takes its own."""
+
+    vectors: FloatArray
+    places: Mapping[str, int] | None
+
+    def has(self, names: Sequence[str]) -> bool:
+        """Whether there are draws of a vector whose entries have these names."""
+        if self.places is None:
+            return len(names) == self.vectors.shape[1]
+        return all(name in self.places for name in names)
+
+    def of(self, names: Sequence[str]) -> FloatArray:
+        """The draws of such a vector."""
+        return self.vectors if self.places is None else self.vectors[:, [self.places[name] for name in names]]
+
+
+def _steady_coefficient(family: Family, column: int, vectors: FloatArray) -> float | None:
+    """The coefficient of a variable where it is the same at all vectors; None where it is not."""
+    if isinstance(family.rows, AffineRows):
+        place = np.flatnonzero(family.rows.columns == column)
+        return None if np.any(family.rows.matrix[1:, place]) else float(family.rows.matrix[0, place[0]])
+    found = np.zeros(len(vectors))
+    for columns, at, block in family.blocks(vectors):
+        found[at] += block[np.flatnonzero(np.asarray(columns) == column)].sum(axis=0)
+    return float(found[0]) if len(found) and np.all(found == found[0]) else None
 
 
 def _as_matrix(draws: Any, what: str) -> FloatArray:

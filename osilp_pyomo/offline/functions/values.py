@@ -85,14 +85,17 @@ class FunctionValue(Shown):
         return values if values.ndim else float(values)
 
     def _at_vectors(self, point: Sequence[Any], order: Sequence[int] | None) -> Any:
-        frame = point[0] if len(point) == 1 and isinstance(point[0], pd.DataFrame) else None
+        given = point[0] if len(point) == 1 else None
+        frame = given if isinstance(given, pd.DataFrame) else None
         if frame is not None:
             vectors = vectors_of(frame, self.space.coordinates, f"'{self.name}'")
+        elif isinstance(given, Mapping | pd.Series):
+            # Entries have names here, and may come in any order.
+            one = pd.DataFrame([list(given.values()) if isinstance(given, Mapping) else given.to_numpy()])
+            one.columns = list(given.keys())
+            vectors = vectors_of(one, self.space.coordinates, f"'{self.name}'")[0]
         else:
-            parts = [
-                np.asarray(list(each.values()) if isinstance(each, Mapping) else each, dtype=float) for each in point
-            ]
-            vectors = np.concatenate(parts, axis=-1) if parts else np.empty(0)
+            vectors = self._as_vectors(point)
         if vectors.shape[-1:] != (self.space.dimension,):
             raise DataError(
                 f"'{self.name}': it is a function of a vector of dimension {self.space.dimension} (got an array of "
@@ -102,6 +105,17 @@ class FunctionValue(Shown):
         if frame is not None:
             return pd.Series(values, index=frame.index, name=self.name)
         return values if vectors.ndim > 1 else float(values[0])
+
+    def _as_vectors(self, point: Sequence[Any]) -> FloatArray:
+        """One vector, or several, of parts that stand one behind the other."""
+        try:
+            parts = [np.atleast_1d(np.asarray(each, dtype=float)) for each in point]
+            return np.concatenate(parts, axis=-1) if parts else np.empty(0)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"'{self.name}': it is a function of a vector of dimension {self.space.dimension}, numbers in a list, "
+                f"an array, a dict, a Series or the rows of a frame ({error})."
+            ) from None
 
     def to_dict(self) -> dict[str, Any]:
         """What there is to know of it as plain lists and numbers, for use without Pyomo or this package."""
@@ -140,7 +154,7 @@ class FunctionValue(Shown):
 
     def _argument(self) -> str:
         if isinstance(self.space, VectorFunctions):
-            return ", ".join(dict.fromkeys(name.rpartition("[")[0] for name in self.space.coordinates))
+            return ", ".join(dict.fromkeys(name.rpartition("[")[0] or name for name in self.space.coordinates))
         return ", ".join(self.space.coordinates)
 
     def _formula(self) -> str:
@@ -170,20 +184,23 @@ def _joined(terms: Sequence[str]) -> str:
 
 def vectors_of(frame: pd.DataFrame, coordinates: Sequence[str], what: str) -> FloatArray:
     """Vectors from the rows of a frame, whose columns are entries by name or by number, or as many as there are."""
-    columns = list(frame.columns)
-    names = list(coordinates)
-    if set(names) <= set(columns):
+    columns, names = list(frame.columns), list(coordinates)
+    known = set(names) & set(columns)
+    if len(known) == len(names):
         chosen = frame[names]
     elif set(range(len(names))) <= set(columns):
         chosen = frame[list(range(len(names)))]
-    elif len(columns) == len(names):
+    elif len(columns) == len(names) and not known:
         chosen = frame
     else:
+        missing = [name for name in names if name not in known]
+        got = f"has no {', '.join(missing[:4])}" if known else f"has {len(columns)} columns"
         raise DataError(
             f"{what}: its vector has the entries {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}, "
-            f"{len(names)} in all, and the frame has {len(columns)} columns; name them so, or give one column per "
-            "entry in their order."
+            f"{len(names)} in all, and the frame {got}; name them so, or give one column per entry in their order."
         )
+    if len(chosen.columns) != len(names):
+        raise DataError(f"{what}: the frame of vectors has two columns of one name; give one for each entry.")
     try:
         vectors = chosen.to_numpy(dtype=float)
     except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from osilp_pyomo._frames import as_pandas, is_foreign_table
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import DataError, MissingPackageError
 
@@ -65,7 +66,7 @@ class Chunks:
         #: The files that are read; None for streams of frames.
         self.paths: list[Path] | None = None
         self._frames: Any = None
-        if isinstance(source, pd.DataFrame):
+        if isinstance(source, pd.DataFrame) or is_foreign_table(source):
             source = [source]
         if isinstance(source, str | Path):
             self.paths = _files(Path(source))
@@ -115,7 +116,8 @@ class Chunks:
     def frames(self, renamed: Mapping[str, Any] | None = None) -> Iterator[pd.DataFrame]:
         """The chunks as frames; of files only the columns in ``renamed``, under their new names, if given."""
         first = 0
-        for frame in self._read({} if renamed is None else renamed):
+        for found in self._read({} if renamed is None else renamed):
+            frame = as_pandas(found)
             if not isinstance(frame, pd.DataFrame):
                 raise DataError(f"Chunks: every chunk must be a DataFrame (got {type(frame).__name__}).")
             for start in range(0, len(frame), self.rows):
@@ -141,10 +143,12 @@ def is_chunked(data: Any) -> bool:
     """Whether arrivals come in chunks rather than as one frame."""
     if isinstance(data, Chunks | str | Path):
         return True
-    if data is None or isinstance(data, pd.DataFrame | Mapping):
+    if data is None or isinstance(data, pd.DataFrame | Mapping) or is_foreign_table(data):
         return False
     if isinstance(data, Sequence):
-        return bool(data) and all(isinstance(each, pd.DataFrame | str | Path) for each in data)
+        return bool(data) and all(
+            isinstance(each, pd.DataFrame | str | Path) or is_foreign_table(each) for each in data
+        )
     return isinstance(data, Iterator) or (callable(data) and not isinstance(data, type))
 
 

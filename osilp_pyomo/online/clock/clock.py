@@ -27,6 +27,8 @@ _GROWTH = 1.02
 # Parts of a forecast's time of which the rates are told, at most; the odds of a forecast before anything came, as a
 # logarithm; and how far the evidence is counted.
 _PARTS, _TRUST, _MOST = 50, 3.0, 30.0
+# The variance of a day's rates, as a share of the square of their mean.
+_UNEVEN = 0.01
 # A level that is off by the factor e^0.5 is as unlikely as one standard deviation.
 _LEVEL = 0.5
 # A time that never comes, and can be saved.
@@ -108,8 +110,7 @@ class Clock:
         if now > 0.0:
             told -= met * math.log(self._share(now, True) / self._share(now, False))
         # Of two shapes that fit what came, the one is likelier by which not many more, or fewer, came than expected.
-        even, formed = (math.log(max(self._level(self._share(now, by), met, by), 1e-9)) for by in (False, True))
-        told += (even**2 - formed**2) / (2 * _LEVEL**2)
+        told += self._surprise(self._share(now, False), met) - self._surprise(self._share(now, True), met)
         return 1.0 / (1.0 + math.exp(-(_TRUST + min(max(told, -_MOST), _MOST))))
 
     # -- the estimate ----------------------------------------------------------------------------------------
@@ -131,11 +132,18 @@ class Clock:
         if foreseen <= 0.0:
             return 1.0
         ratio = came / foreseen
-        spread = max(came, foreseen) / foreseen**2
+        # A part of a day is no fair sample of it: the smaller, the less.
+        spread = max(came, foreseen) / foreseen**2 + ratio**2 * _uneven(share)
         if by_forecast and self.foretold is not None:
             spread += ratio**2 / (len(self.foretold) * share)
         off = (ratio - 1.0) ** 2
         return 1.0 + (ratio - 1.0) * max(0.0, 1.0 - spread / off) if off > 0.0 else 1.0
+
+    def _surprise(self, share: float, met: int) -> float:
+        """How unlikely the number that came is, as a logarithm, where such a share of those expected was expected."""
+        came = met + 1.0
+        off = math.log(came / max(self.expected * share, 1e-9))
+        return off**2 / (2.0 * (_LEVEL**2 + 1.0 / came + _uneven(share)))
 
     def _next(self, state: State, now: float, met: int) -> FloatArray:
         """How many arrivals are met, or what time it is, when the next estimate is due."""
@@ -187,3 +195,8 @@ class Clock:
     def priced(self, state: State, met: int, ahead: float) -> State:
         """The state after a price was found."""
         return {**state, "priced": np.array([float(met), ahead])}
+
+
+def _uneven(share: float) -> float:
+    """By how much a share of a day differs from the rest, as the variance of their ratio."""
+    return _UNEVEN * max(1.0 / share - 1.0, 0.0) if share > 0.0 else math.inf

@@ -15,6 +15,8 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import shown_number
 from osilp_pyomo.errors import DataError, OptionError
 
+# Numbers beyond this are no times.
+_LARGEST = 1e100
 # What times are called where no column is named.
 NOW = "now"
 
@@ -105,11 +107,11 @@ class Times:
             raise DataError(f"{what} must be one column of times.")
         kind = given.dtype
         right = pd.api.types.is_datetime64_any_dtype(kind) if self.dates else pd.api.types.is_numeric_dtype(kind)
-        if not right or pd.api.types.is_bool_dtype(kind) or (self.dates and (given.dt.tz is None) != self._naive):
+        if not right or kind.kind in "bc" or (self.dates and (given.dt.tz is None) != self._naive):
             raise DataError(f"{what} must hold in every row {self._kind} (it holds {kind}).")
         since = given - self.since
         numbers: FloatArray = np.asarray(since.dt.total_seconds() if self.dates else since, dtype=float)
-        if not np.all(np.isfinite(numbers)):
+        if not np.all(np.abs(numbers) <= 2 * _LARGEST):
             raise DataError(f"{what} must hold in every row {self._kind} (a row holds none).")
         return numbers
 
@@ -147,7 +149,7 @@ def _moment(given: Any, name: str, kind: type[Exception] = OptionError) -> Any:
             number = float(given)
         except OverflowError:
             number = np.inf
-        if np.isfinite(number):
+        if abs(number) <= _LARGEST:
             return number
     what = name if ":" in name else f"{name}="
     raise kind(f"{what} must be a time, a finite number or a date (got {shown_number(given)}).")

@@ -25,6 +25,8 @@ from osilp_pyomo.online.stages.evaluator import Evaluator
 MEMORY = ("met", "spacing", "rewards", "use", "lower", "upper", "idle")
 # Numbers that the uses in a memory hold at most; however large one arrival is, some are remembered.
 _MOST_NUMBERS, _LEAST_ARRIVALS = 2**24, 200
+# Beyond so many points the price of one more of them is learned from twice as many arrivals.
+_MANY = 500
 # Constants of splitmix64.
 _WEYL, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -132,7 +134,8 @@ class Memory:
         """
         points = self.spacing.points
         ground = Ground(points, self._scale[points], self._floor[points], budget[points] / self._scale[points])
-        chances = uniforms(self._seed, self.met, count, policy.replays + 1)
+        replays = policy.replays * (1 if len(points) <= _MANY else 2)
+        chances = uniforms(self._seed, self.met, count, replays + 1)
         before, capacity = self.met + np.arange(count), self.capacity
         places = np.where(before < capacity, before, (chances[:, 0] * (before + 1)).astype(np.int64))
         places = np.minimum(places, capacity)

@@ -34,9 +34,11 @@ class ExperienceReplay(FirstOrder):
     Parameters
     ----------
     replays : int
-        Arrivals drawn from those remembered, after each that comes.
+        Arrivals drawn from those remembered, after each that comes; twice as many where prices are practised at more
+        than 500 points.
     step : float
-        Factor of the step size.
+        Factor of the step size; beyond 128 points that prices are practised at, steps grow with the root of their
+        number.
     caution : float
         An arrival takes at most caution / sqrt(T - t) of what is left of a resource, if it can take a part: a price
         that is not known well could use a point up for good. Whole decisions are not cut down.

@@ -22,6 +22,8 @@ from osilp_pyomo.online.kernels.single import run_single
 STEPS, SPREADS = 3, 4
 # Places in the array of the parameters of practising.
 STEP, DECAY, WINDOW, LEAST_WINDOW = 0, 1, 2, 3
+# The number of points beyond which steps grow with it, and by which power.
+FEW_POINTS, ROUGHER = 128.0, 0.5
 
 
 class Sample(NamedTuple):
@@ -184,7 +186,9 @@ def practise(
     seen = max(numbers[SEEN], 1.0)
     # The size of a dual over that of a subgradient, in the units of the ground.
     far = np.sqrt(dot(ground.budget, ground.budget) * size * numbers[SPREADS] / seen)
-    unit = parameters[STEP] * numbers[REWARDS] / seen / far if far > 0.0 else 0.0
+    # A dual stands on a few points however many there are, so that it is longer than one spread over all of them.
+    step = parameters[STEP] * max(1.0, size / FEW_POINTS) ** ROUGHER
+    unit = step * numbers[REWARDS] / seen / far if far > 0.0 else 0.0
     window = max(parameters[LEAST_WINDOW], parameters[WINDOW] * min(seen, left + 1.0))
     share = 1.0 / (window * (drawn.shape[0] + 1.0))
     target = remaining[points] / scale / max(left, 1.0)

@@ -12,13 +12,15 @@ decided are treated alike, and options that earn the same are taken in the share
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.errors import OsilpError
 from osilp_pyomo.online.program_data import ProgramData
-from osilp_pyomo.online.sampling.sample import Sample, taken
+from osilp_pyomo.online.sampling.sample import Sample, at_levels, taken
 from osilp_pyomo.online.stages.batch import POINTWISE, Batch
 from osilp_pyomo.online.stages.template import ANYTHING, Arrivals, StageTemplate
 
@@ -59,7 +61,7 @@ def moved_copies(
 
 def _copied(sample: Sample, copies: int) -> Sample:
     found = sample.take(np.tile(np.arange(len(sample)), copies))
-    return Sample(found.batch, found.weights / copies, found.numbers, sample.met)
+    return replace(found, weights=found.weights / copies)
 
 
 def _with_ties_broken(sample: Sample, copies: int, random: np.random.Generator) -> Sample:
@@ -75,7 +77,7 @@ def _with_ties_broken(sample: Sample, copies: int, random: np.random.Generator) 
         batch.arrivals, rewards * (1 + TIE_BREAK * (draws - 0.5)), batch.earned, batch.use, batch.fixed, batch.lower,
         batch.upper, batch.own, batch.own_fixed,
     )  # fmt: skip
-    return Sample(broken, sample.weights, sample.numbers, sample.met)
+    return replace(sample, batch=broken)
 
 
 # -- which data are places ---------------------------------------------------------------------------------
@@ -130,6 +132,9 @@ def _moved(
         batch = program.evaluator.batch(Arrivals(tuple(values), pd.RangeIndex(len(places))), keep_points=keep_points)
         if guard == POINTWISE and keep_points:
             batch = program.index_guard.lifted(batch)
+        if sample.levels is not None:
+            # What a forecast was multiplied by is not in its data.
+            batch = at_levels(batch, sample.levels[places])
     except OsilpError:
         # Data that lie between those of arrivals need not be those of one: a stay that ends before it begins.
         return sample

@@ -15,13 +15,12 @@ polylogarithmic regret: arXiv:2603.14673, 2602.18114). But it may be wrong. Thre
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.special import gammainccinv
 from scipy.stats import rankdata
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.forecast import Foretold, place_of
 from osilp_pyomo.online.live import Live
 from osilp_pyomo.online.program_data import ProgramData
@@ -39,6 +38,8 @@ _WINDOW = 1 / 40
 # How many independent numbers the means of earnings and uses are worth; up to which misfit the arrivals seen are no
 # better than the forecast; and the bounds of trust.
 _WORTH, _CHANCE, _MOST = 3.0, 1.25, 6.0
+# Rewards and uses beyond this are none: their squares would be infinite.
+_LARGEST = 1e100
 # A level that is off by the factor e^0.12 is as unlikely as one standard deviation.
 _LEVEL = 0.12
 
@@ -59,6 +60,11 @@ class Foresight:
             batch = program.index_guard.lifted(batch)
         self._batch = taken(batch, slice(None))
         self._sizes = _sizes(self._batch)
+        if not np.all(self._sizes < _LARGEST):
+            raise DataError(
+                "forecast=: some of its numbers are so large that they cannot be counted with; look for a wrong unit, "
+                "or for a missing value that was written as a number."
+            )
         self.ordered = self.foretold.ordered and _changes(self._batch)
 
     def begin(self) -> dict[str, FloatArray]:
@@ -99,15 +105,9 @@ class Foresight:
         first = 0
         if self.ordered:
             first = max(0, min(self._place(live), count - _LEAST))
-        ahead = Sample.of_batch(self._at_level(live, slice(first, count)))
+        level = self._level(live, self.ordered)
+        ahead = Sample.of_batch(taken(self._batch, slice(first, count))).at_level(*level.tolist())
         return ahead if self.ordered or seen is None else joined([ahead, seen])
-
-    def _at_level(self, live: Live, at: slice) -> Batch:
-        batch = taken(self._batch, at)
-        reward, use = self._level(live, self.ordered)
-        return replace(
-            batch, rewards=batch.rewards * reward, use={view: use * each for view, each in batch.use.items()}
-        )
 
     def _level(self, live: Live, ordered: bool) -> FloatArray:
         """By what rewards and uses of the forecast are multiplied, as one with an order or without."""

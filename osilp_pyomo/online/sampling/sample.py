@@ -23,13 +23,15 @@ class Sample:
     """Arrivals in numbers, each with a weight (N,): as how many of those ahead it counts, up to a common factor.
 
     ``numbers`` (N,) says which arrivals of a history they are, -1 for others; ``met`` of how many arrivals they were
-    the different ones.
+    the different ones. ``levels`` (N, 2) are factors of rewards and uses beyond what the arrivals' data say, which the
+    batch has already.
     """
 
     batch: Batch
     weights: FloatArray
     numbers: IntArray
     met: int
+    levels: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -52,7 +54,13 @@ class Sample:
 
     def take(self, places: Any) -> Sample:
         """Some of them, as often as a place comes."""
-        return Sample(taken(self.batch, places), self.weights[places], self.numbers[places], self.met)
+        levels = None if self.levels is None else self.levels[places]
+        return Sample(taken(self.batch, places), self.weights[places], self.numbers[places], self.met, levels)
+
+    def at_level(self, reward: float, use: float) -> Sample:
+        """The same whose arrivals earn and use more, or less, than their data say."""
+        levels = np.tile([reward, use], (len(self), 1))
+        return replace(self, batch=at_levels(self.batch, levels), levels=levels)
 
     def scaled(self, total: float) -> Sample:
         """The same with weights of another total."""
@@ -76,7 +84,17 @@ def joined(samples: Sequence[Sample]) -> Sample:
     weights = np.concatenate([sample.weights for sample in some])
     arrivals = Arrivals(values, pd.RangeIndex(len(weights)))
     numbers = np.concatenate([sample.numbers for sample in some])
-    return Sample(Batch(arrivals, use=use, fixed=fixed, **arrays), weights, numbers, sum(sample.met for sample in some))
+    levels = None
+    if any(sample.levels is not None for sample in some):
+        levels = np.concatenate([np.ones((len(each), 2)) if each.levels is None else each.levels for each in some])
+    met = sum(sample.met for sample in some)
+    return Sample(Batch(arrivals, use=use, fixed=fixed, **arrays), weights, numbers, met, levels)
+
+
+def at_levels(batch: Batch, levels: FloatArray) -> Batch:
+    """Arrivals whose rewards and uses are multiplied by factors (B, 2)."""
+    use = {view: levels[:, 1, None, None] * each for view, each in batch.use.items()}
+    return replace(batch, rewards=batch.rewards * levels[:, :1], use=use)
 
 
 def taken(batch: Batch, places: Any) -> Batch:

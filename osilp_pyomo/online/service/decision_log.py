@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from io import SEEK_END, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,9 @@ from osilp_pyomo.errors import OptionError, SavedStateError
 from osilp_pyomo.online.clock.times import NOW, Times
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.stages.template import Arrivals
+
+# A file is looked at from its end in blocks of so many bytes.
+_BLOCK = 2**16
 
 
 class DecisionLog:
@@ -28,6 +32,7 @@ class DecisionLog:
         self._reasons = np.array(reasons, dtype=object)
         self._times = times
         self._path: Path | None = None
+        self._written = False
         if isinstance(keep, str | Path):
             self._path, most = Path(keep), 0
             if self._path.suffix.lower() != ".csv" or not self._path.parent.is_dir():
@@ -87,17 +92,41 @@ class DecisionLog:
     def _append(self, part: pd.DataFrame) -> None:
         assert self._path is not None
         try:
-            part.to_csv(self._path, mode="a", header=not self._path.exists() or not self._path.stat().st_size)
+            self._begin(part)
+            part.to_csv(self._path, mode="a", header=not self._written)
         except OSError as error:
             raise SavedStateError(f"log: '{self._path}' cannot be written ({error}); nothing was decided.") from None
+        self._written = True
+
+    def _begin(self, part: pd.DataFrame) -> None:
+        """Look at a file that is there, once: a torn last line is taken away, other columns are refused."""
+        assert self._path is not None
+        if self._written or not self._path.exists():
+            return
+        with self._path.open("rb+") as file:
+            file.truncate(_whole_lines(file))
+            file.seek(0)
+            head = file.readline().decode()
+        wanted = part.head(0).to_csv(lineterminator="\n")
+        if head and head.rstrip("\r\n") != wanted.rstrip("\n"):
+            raise OptionError(
+                f"log: '{self._path}' has other columns than the decisions of this controller "
+                f"({head.strip()[:80]!r} and not {wanted.strip()[:80]!r}); name another file."
+            )
+        self._written = bool(head)
 
     @property
     def frame(self) -> pd.DataFrame:
         """What was noted, one row a decision, by its number."""
         if self._path is not None:
-            known = self._path.exists() and self._path.stat().st_size
-            # "null" is a reason here, and no missing value.
-            return pd.read_csv(self._path, index_col="t", keep_default_na=False) if known else self._nothing
+            if not self._path.exists():
+                return self._nothing
+            with self._path.open("rb") as file:
+                whole = _whole_lines(file)
+                file.seek(0)
+                # "null" is a reason here, and no missing value.
+                told = BytesIO(file.read(whole))
+            return pd.read_csv(told, index_col="t", keep_default_na=False) if whole else self._nothing
         return pd.concat(self._parts).iloc[-self._most :] if self._parts else self._nothing
 
     @property
@@ -107,3 +136,16 @@ class DecisionLog:
         when = [] if self._times is None or self._when in arrivals.columns else [self._when]
         columns = [*when, *arrivals.columns, *(label.column for label in template.decisions), "reason", "reward"]
         return pd.DataFrame(columns=pd.Index(columns, tupleize_cols=False), index=pd.RangeIndex(0, name="t"))
+
+
+def _whole_lines(file: BinaryIO) -> int:
+    """How many bytes of a file are whole lines; the rest is what was left of a line when a process was killed."""
+    stop = file.seek(0, SEEK_END)
+    while stop:
+        start = max(0, stop - _BLOCK)
+        file.seek(start)
+        found = file.read(stop - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        stop = start
+    return 0

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._frames import as_pandas
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.index.curves.stack import CurveStack, Function, Table
 from osilp_pyomo.online.stages.template import ANYTHING, Arrivals, Field
@@ -99,7 +100,10 @@ class Intake:
             return row
         if hasattr(row, "_asdict"):
             return dict(row._asdict())
-        raise DataError(f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}).")
+        several = "; steps(frame) decides several" if isinstance(row, pd.DataFrame) else ""
+        raise DataError(
+            f"An arrival's data must come as keywords, a mapping or a Series (got {type(row).__name__}{several})."
+        )
 
     def _is_data(self, name: Any) -> bool:
         """Whether an entry or a column belongs to the data of an arrival."""
@@ -159,6 +163,7 @@ class Intake:
     def frame(self, data: Any, profiles: Mapping[str, Any] | None = None) -> Arrivals:
         """Arrivals from the rows of a frame; curves come beside it, one array (arrivals, points) a Profile."""
         self.refuse_hidden("These arrivals")
+        data = as_pandas(data)
         if isinstance(data, Mapping):
             try:
                 data = pd.DataFrame(data)

@@ -55,6 +55,13 @@ class Ended:
     missed: float = 0.0
 
 
+class LastBasis:
+    """Where the last linear program ended: another one of its size begins there, if it can."""
+
+    def __init__(self) -> None:
+        self.basis: Any = None
+
+
 def solve_program(
     program: ConeProgram,
     time_limit: float | None = None,
@@ -62,13 +69,15 @@ def solve_program(
     keep_tiny: bool = False,
     fix_integers: bool = False,
     solver: str = AUTO,
+    last: LastBasis | None = None,
 ) -> Ended:
     """Solve a program; with ``fix_integers`` its duals are those of the program with the integers held.
 
-    ``solver`` is how a linear program is solved: by its size, or as the user asked.
+    ``solver`` is how a linear program is solved: by its size, or as the user asked. It begins at the basis of the
+    ``last``, if there is one, and leaves its own there.
     """
     if not program.cones:
-        return _by_highs(program.lp, time_limit, keep_tiny, fix_integers, solver)
+        return _by_highs(program.lp, time_limit, keep_tiny, fix_integers, solver, last)
     if not program.lp.integer.any():
         return _ended(solve_cones(program, time_limit))
     ended = _OuterApproximation(program, time_limit).run()
@@ -98,11 +107,17 @@ def _engine(lp: FiniteLP, solver: str) -> str:
     return "ipm" if large else ""
 
 
-def _by_highs(lp: FiniteLP, time_limit: float | None, keep_tiny: bool, fix_integers: bool, solver: str) -> Ended:
+def _by_highs(
+    lp: FiniteLP, time_limit: float | None, keep_tiny: bool, fix_integers: bool, solver: str, last: LastBasis | None
+) -> Ended:
     model = HighsModel(lp, scaling_for(lp, []), keep_tiny=keep_tiny, engine=_engine(lp, solver))
+    if last is not None:
+        model.start_from(last.basis)
     if time_limit is not None:
         model.limit_time(max(1e-3, time_limit))
     solution = priced = model.solve()
+    if last is not None:
+        last.basis = model.start(np.arange(model.rows)) if solution.status == "optimal" else None
     x, objective = solution.x, solution.objective
     if solution.status == "optimal" and x is not None and lp.integer.any():
         # With the integers held, a simplex keeps rows more exactly than branch and bound does.

@@ -12,7 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, DUAL
-from osilp_pyomo.errors import ModelError, NotLinearError, SolverError
+from osilp_pyomo.errors import DomainError, ModelError, NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.grids import GridPoints
@@ -131,7 +131,11 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     prices = None if answered.point is None else answered.point.prices
     begun = () if prices is None else tuple(price.points for price in prices)
     why = f"the counterpart was tried and ended '{answered.status}' without a proof"
-    again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
+    try:
+        again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
+    except DomainError:
+        # Its separation has no end in a set that has none.
+        return answered
     return again if again.point is not None or answered.point is None else answered
 
 
@@ -179,8 +183,13 @@ def by_exchange(
             )
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
-    searches = searches_for(families)
-    exchange = Exchange(bounded, searches, options)
+    searches, warmth = searches_for(families), options.warmth
+    held = None if warmth is None else warmth.exchange
+    if held is not None and held.fits(families):
+        searches = held.searches_for(families, searches)
+    else:
+        held = None
+    exchange = Exchange(bounded, searches, options, held)
     for number, points in enumerate(begun):
         exchange.add_points(number, points)
     outcome = exchange.run()
@@ -194,6 +203,8 @@ def by_exchange(
         if not _learn_from_audit(exchange, outcome, looks):
             break
         outcome = exchange.run_on(outcome)
+    if warmth is not None:
+        warmth.exchange = exchange.held() if outcome.x is not None else None
     if fix_integers:
         outcome = exchange.with_prices(outcome)
     checked = None

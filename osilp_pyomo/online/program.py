@@ -407,8 +407,8 @@ class OnlineProgram(Shown, ProgramData):
             self._refuse_beside_chunks("solve_offline", data, profiles)
             if method == "projected" and solver in (HIGHS, *ENGINES):
                 raise OptionError(
-                    f"solve_offline: arrivals in chunks are never all columns of one LP; leave solver={solver!r} out, or "
-                    "give them as one DataFrame."
+                    f"solve_offline: arrivals in chunks are never all columns of one LP; leave solver={solver!r} out, "
+                    "or give them as one DataFrame."
                 )
             if method == "projected":
                 return solve_chunks(

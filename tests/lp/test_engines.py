@@ -101,3 +101,13 @@ def test_options_that_highs_does_not_take_are_refused(options, text, capfd):
         osilp.solve(packing(), solver_options=options)
     assert str(refused.value) == text
     assert capfd.readouterr().out == ""
+
+
+def test_a_solver_that_is_kept_takes_engines_and_options():
+    m = robust(2)
+    solver = osilp.PersistentSolver(m)
+    first = solver.solve("counterpart", solver="ipm", solver_options={"presolve": "off"})
+    assert solver.solve("counterpart", solver="ipm").objective == pytest.approx(first.objective, rel=1e-9)
+    with pytest.raises(errors.OptionError, match="HiGHS has no option 'presolv'"):
+        solver.solve(solver_options={"presolv": "off"})
+    assert solver.solve().certified

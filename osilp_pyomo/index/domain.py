@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,8 @@ from osilp_pyomo.index.enclosures.regions import Region
 _MOST_ENCLOSED = 12
 # Share of the way to the middle of a set by which vectors are kept from its border.
 _INSIDE = 1e-9
+# A place this share of the width beyond an end is at it.
+_ROUNDING = 1e-12
 
 Predicate = Callable[[FloatArray], BoolArray]
 
@@ -129,6 +131,13 @@ class Domain:
             return points
         moved = other.lower + (points - self.lower) * (other.width / self.width)
         return moved + _INSIDE * (other.body.centre - moved)
+
+    def outside(self, coordinates: Sequence[float | None]) -> str | None:
+        """In words, which of some coordinates lies outside of the box by more than a rounding; None where none does."""
+        for name, at, low, high in zip(self.names, coordinates, self.lower, self.upper, strict=True):
+            if at is not None and not low - _ROUNDING * (high - low) <= at <= high + _ROUNDING * (high - low):
+                return f"{name} = {at:g}, outside of [{low:g}, {high:g}]"
+        return None
 
     @property
     def volume(self) -> float:

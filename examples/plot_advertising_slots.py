@@ -7,6 +7,8 @@ every moment of the day; it is accepted or refused at once. The same model is so
 online by four policies, on eight days.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

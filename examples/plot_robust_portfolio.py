@@ -50,7 +50,8 @@ def known_optimum(protection):
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 protections, worst, expected = (0.5, 1.0, 1.5, 3.0), [], []
-for protection in protections:
+looks = zip(("#0072B2", "#E69F00", "#009E73", "#000000"), ("-", "--", "-.", ":"), strict=True)
+for protection, (colour, dash) in zip(protections, looks, strict=True):
     m = build_model(protection)
     result = osilp.solve(m, progress=False)
     x = result.values[[f"x[{i}]" for i in range(ASSETS)]].to_numpy()
@@ -59,9 +60,9 @@ for protection in protections:
     known = known_optimum(protection)
     print(f"protection {protection}: worst return {result.objective:.6f} (known {known:.6f}), mean {MEAN @ x:.4f}")
     assert abs(result.objective - known) < 1e-6
-    axes[1].plot(NUMBER, 100 * x, label=f"protection {protection}")
-axes[0].plot(protections, expected, "o-", label="mean return")
-axes[0].plot(protections, worst, "o-", label="worst return")
+    axes[1].plot(NUMBER, 100 * x, color=colour, linestyle=dash, linewidth=2, label=f"protection {protection}")
+axes[0].plot(protections, expected, "o-", color="#0072B2", label="mean return")
+axes[0].plot(protections, worst, "s--", color="#D55E00", label="worst return")
 axes[0].set(xlabel="protection (deviations)", ylabel="return", title="What protection costs")
 axes[1].set(xlabel="asset, by mean return", ylabel="share (%)", title="What is held")
 for axis in axes:

@@ -7,6 +7,8 @@ as can be guaranteed, from *every* state in [-1, 1]. The guaranteed rate is the 
 s.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pyomo.environ as pyo

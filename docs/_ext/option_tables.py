@@ -15,7 +15,7 @@ from typing import Any
 from numpydoc.docscrape import FunctionDoc
 
 import osilp_pyomo as osilp
-from osilp_entry.command import build_parser
+from osilp_entry.command import COMMANDS, build_parser
 from osilp_pyomo.dro import AMBIGUITY_SETS
 from osilp_pyomo.index.registry import BASES, GRIDS
 from osilp_pyomo.online.registry import POLICIES
@@ -73,7 +73,7 @@ def _table(rows: list[tuple[str, str, str]]) -> list[str]:
 
 def cell(text: str) -> str:
     """A docstring's text as Markdown that fits into a cell of a table."""
-    plain = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text)
+    plain = re.sub(r"(?::\w+)+:`~?([^`]+)`", r"`\1`", text)
     return plain.replace("|", r"\|").replace("``", "`").replace("\n", " ")
 
 
@@ -105,7 +105,7 @@ def _described(thing: Callable[..., Any]) -> Iterator[tuple[str, str, str]]:
 
 def command_page() -> str:
     """The commands of osilp and their options, as Markdown."""
-    parser = build_parser()
+    parser = build_parser(COMMANDS)
     (commands,) = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     lines = ["# The command line", "", "`osilp COMMAND [OPTIONS]`; each command has `--help`."]
     for name, command in commands.choices.items():

@@ -8,7 +8,7 @@ Esfahani and Kuhn, 2018, corollary 5.1): probability moves to an end of the supp
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.transport_sets import TransportBody
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
-from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set
+from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set, labelled, same_set
 from osilp_pyomo.offline.results import Result
 
 # A share of a sample's probability that is rounding.
@@ -115,6 +115,18 @@ class Wasserstein(Ambiguity):
             return f"Wasserstein distance from {len(self.samples)} samples at a price"
         shown = f"{self.radius:g}" if isinstance(self.radius, float) else str(self.radius)
         return f"Wasserstein ball of radius {shown} around {len(self.samples)} samples"
+
+    @cached_property
+    def moved(self) -> Any:
+        """Where probability may be moved to, and how far: an uncertainty set for each sample.
+
+        Its vectors are those of the support with one more entry, at least their distance from the sample and at most
+        the longest within the support. Decision
+        rules over it know the sample and how far it was moved (event-wise affine recourse: Chen, Sim and Xiong, 2020);
+        the sample is the first index of the rules and of the rows over it.
+        """
+        names = [f"xi[{k}]" for k in range(self.samples.shape[1])]
+        return labelled(TransportSets(self.samples, self.support, self.norm, ended=True), [*names, "distance"])
 
     def example(self) -> Any:
         return self._vector(self.samples[0])
@@ -323,6 +335,8 @@ class Wasserstein(Ambiguity):
         """Any other convex support: rows affine in the vector and in a bound on how far each sample is moved."""
         known: dict[tuple[int, ...], list[Any]] = {}
 
+        sets = TransportSets(self.samples, self.support, self.norm)
+
         def rows(b: Any, sample: int, piece: int, both: Any) -> Any:
             # All samples have the same pieces of the same vector.
             key = tuple(map(id, both))
@@ -331,7 +345,6 @@ class Wasserstein(Ambiguity):
                 known[key] = [both, loss(b.parent_block(), Vector(both[:-1]))]
             return b.level[sample] + both[-1] * b.price >= known[key][1][piece]
 
-        sets = TransportSets(self.samples, self.support, self.norm)
         block.rows = SemiInfiniteConstraint(range(len(self.samples)), range(pieces), sets, rule=rows)
 
     # -- the worst distribution ----------------------------------------------------------------------------
@@ -435,6 +448,46 @@ class Wasserstein(Ambiguity):
         return pd.concat([frame for frame in (moved, rest) if len(frame)], ignore_index=True)
 
 
+class BySample(Wasserstein):
+    """A Wasserstein ball for a loss that knows the sample and how far its probability was moved."""
+
+    @property
+    def example_scenario(self) -> tuple[Any, ...]:
+        return (0,)
+
+    def __init__(self, ball: Wasserstein) -> None:
+        self.__dict__.update(ball.__dict__)
+        self.__dict__["moved"] = ball.moved
+
+    def example(self) -> Any:
+        return Vector([*self.samples[0].tolist(), 0.0])
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        value = self._levels(block)
+        still = self.price is None and isinstance(self.radius, float) and self.radius == 0
+        block.way, block.sums = "samples" if still else "transport", False
+        if any(isinstance(piece, SumOfMaxima) for piece in loss(block.parent_block(), self.example(), 0)):
+            raise OptionError(
+                "Wasserstein: a loss that knows the sample cannot be a SumOfMaxima; write the largest of all its sums "
+                "as a list of pieces."
+            )
+
+        def here(b: Any, sample: int, piece: int) -> Any:
+            place = Vector([*self.samples[sample].tolist(), 0.0])
+            return b.level[sample] >= loss(b.parent_block(), place, sample)[piece]
+
+        def anywhere(b: Any, sample: int, piece: int, both: Any) -> Any:
+            worst = loss(b.parent_block(), Vector(both), sample)[piece]
+            return b.level[sample] + both[-1] * b.price >= worst
+
+        samples = range(len(self.samples))
+        if still:
+            block.rows = pyo.Constraint(samples, range(pieces), rule=here)
+        else:
+            block.rows = SemiInfiniteConstraint(samples, range(pieces), self.moved, rule=anywhere)
+        return value
+
+
 def _at_least(block: Any, terms: list[list[Any]]) -> Any:
     """The sum of the largest of some terms, at one vector."""
     return at_a_point(block, SumOfMaxima(*terms)) if terms else 0
@@ -453,8 +506,9 @@ def unit_ball(norm: Any, dimension: int) -> Any:
 class TransportSets(SetOfEachFamily):
     """For each sample the vectors of a support with at least their distance from it."""
 
-    def __init__(self, samples: FloatArray, support: Support, norm: Any) -> None:
-        self._samples, self._norm = samples, norm
+    def __init__(self, samples: FloatArray, support: Support, norm: Any, ended: bool = False) -> None:
+        self._samples, self._norm, self._ended = samples, norm, ended
+        self._given = support.sets[0] if len(support.sets) == 1 and is_uncertainty_set(support.sets[0]) else None
         ends: list[tuple[float, float]] = []
         parts: list[Body | None] = []
         for each in support.sets:
@@ -493,10 +547,28 @@ class TransportSets(SetOfEachFamily):
         """Entries of a vector, and one for the distance."""
         return self._samples.shape[1] + 1
 
+    @property
+    def parameter_bounds(self) -> list[tuple[float, float]]:
+        """Bounds that hold for every sample."""
+        bodies = [self.body_for(number) for number in range(len(self._samples))]
+        lower, upper = np.min([each.lower for each in bodies], axis=0), np.max([each.upper for each in bodies], axis=0)
+        return list(zip(lower.tolist(), upper.tolist(), strict=True))
+
+    def holds_vectors_of(self, other: Any) -> bool:
+        """Whether its vectors, but for the distance, are those of another set: of the support."""
+        return self._given is not None and same_set(self._given, other)
+
     def body_for(self, index: Any) -> Body:
-        """The set of a sample, the first entry of a family's index."""
-        number = 0 if index is None else index[0]
+        """The set of a sample, the first entry of a family's index; of any where only the kind of set matters."""
+        number = 0 if index is None else next(iter(index), None) if isinstance(index, tuple) else index
+        if number.__class__ is not int or not 0 <= number < len(self._samples):
+            raise OptionError(
+                f"Wasserstein: rows and rules over .moved have the sample as their first index, 0 to "
+                f"{len(self._samples) - 1} (got {number!r})."
+            )
         if number not in self._bodies:
             sample = self._samples[number]
-            self._bodies[number] = TransportBody(sample, self._lower, self._upper, self._norm, self._support)
+            self._bodies[number] = TransportBody(
+                sample, self._lower, self._upper, self._norm, self._support, self._ended
+            )
         return self._bodies[number]

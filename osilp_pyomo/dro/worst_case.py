@@ -18,6 +18,7 @@ import pandas as pd
 import pyomo.environ as pyo
 
 from osilp_pyomo.dro.ambiguity import Ambiguity
+from osilp_pyomo.dro.wasserstein import BySample, Wasserstein
 from osilp_pyomo.errors import OptionError, PriceError
 from osilp_pyomo.model.added_rows import mark_value
 from osilp_pyomo.offline.results import Result
@@ -35,7 +36,8 @@ def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str
         Gets one new Block with everything that is added.
     loss : callable, expression, or list of those
         ``loss(m, xi)`` gives an expression linear in the decisions, or a list of them whose maximum is meant; of a
-        :class:`Mixture` it may be ``loss(m, xi, scenario)``.
+        :class:`Mixture` it may be ``loss(m, xi, scenario)``, of :class:`Wasserstein` ``loss(m, xi, sample)`` with the
+        number of the sample and vectors of ``ambiguity.moved``.
     ambiguity : Moments, Wasserstein, Reweighting or Mixture
     name : str, optional
         Name of the Block.
@@ -57,6 +59,7 @@ def worst_case_expectation(m: Any, loss: Any, ambiguity: Ambiguity, *, name: str
     >>> round(osilp.solve(m).objective, 6)
     0.5
     """
+    ambiguity = _told_apart(loss, ambiguity)
     pieces, number = _pieces(loss, ambiguity, m)
     return _on_block(m, name, ambiguity, lambda block: ambiguity.write(block, pieces, number))
 
@@ -93,6 +96,7 @@ def worst_case_cvar(m: Any, loss: Any, ambiguity: Ambiguity, level: float, *, na
     """
     if not 0 <= level < 1:
         raise OptionError(f"worst_case_cvar: level must be at least 0 and below 1 (got {level!r}).")
+    ambiguity = _told_apart(loss, ambiguity)
     pieces, number = _pieces(loss, ambiguity, m)
 
     def write(block: Any) -> Any:
@@ -200,6 +204,14 @@ def _check(ambiguity: Any) -> None:
             "ambiguity: expected Moments(...), Wasserstein(...), Reweighting(...) or Mixture(...) (got "
             f"{type(ambiguity).__name__})."
         )
+
+
+def _told_apart(loss: Any, ambiguity: Any) -> Any:
+    """The ambiguity set by sample, for a loss that knows from which sample probability was moved."""
+    given = loss if isinstance(loss, list | tuple) else [loss]
+    if isinstance(ambiguity, Wasserstein) and any(_is_function(part) and _takes_scenario(part) for part in given):
+        return BySample(ambiguity)
+    return ambiguity
 
 
 def _pieces(loss: Any, ambiguity: Ambiguity, m: Any) -> tuple[Callable[..., list[Any]], int]:

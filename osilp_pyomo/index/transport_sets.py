@@ -36,6 +36,9 @@ class TransportBody(LiftedBody):
     norm : 1, 2 or "inf"
     support : Body, optional
         The support, where it is no box.
+    ended : bool
+        Whether the distance is at most the longest within the support. Rows that only more distance relaxes need no
+        such end; those of decision rules, whose coefficients of the distance are decided, do.
 
     Examples
     --------
@@ -45,11 +48,26 @@ class TransportBody(LiftedBody):
     """
 
     def __init__(
-        self, sample: FloatArray, lower: FloatArray, upper: FloatArray, norm: Any, support: Body | None = None
+        self,
+        sample: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        norm: Any,
+        support: Body | None = None,
+        ended: bool = False,
     ) -> None:
         self._sample, self._norm, self._support = sample, norm, support
         self._ends = lower, upper
-        lift = _of_box(sample, lower, upper, norm) if support is None else _of_lift(sample, support.lift(), norm)
+        own = None if support is None else support.lift()
+        if ended and norm == 1 and own is None:
+            # Moves up and down tell no distances beyond what is needed, up to an end.
+            own = Lift.plain(len(sample), lower=lower, upper=upper)
+        lift = _of_box(sample, lower, upper, norm) if own is None else _of_lift(sample, own, norm)
+        self._distances = None if own is None else lift.coordinates - own.coordinates
+        if ended:
+            far = np.maximum(upper - sample, sample - lower)
+            lift = _ended(lift, far if norm == 1 else np.array([np.linalg.norm(far, ORDERS[norm])]))
+        self._ended = ended
         super().__init__(lift, "the support and the distance from a sample")
 
     def _find_box(self) -> None:
@@ -60,10 +78,9 @@ class TransportBody(LiftedBody):
         if self._support is None and self._norm != 1:
             # The coordinates are a move and a distance.
             self._lift = replace(self._lift, known_largest=np.append(far, self.upper[-1]))
-        elif self._support is not None:
-            count = self._lift.coordinates - self._support.lift().coordinates
+        elif self._distances is not None:
             known = self._lift.largest
-            known[-count:] = self.upper[-1]
+            known[-self._distances :] = self.upper[-1]
             self._lift = replace(self._lift, known_largest=known)
 
     @cached_property
@@ -92,7 +109,8 @@ class TransportBody(LiftedBody):
             places = self._sample + rng.uniform(size=(len(others), 1)) * (others - self._sample)
         distance = np.linalg.norm(places - self._sample, ORDERS[self._norm], axis=1)
         more = np.where(rng.uniform(size=len(places)) < 0.5, 1.0, 1.0 + rng.uniform(size=len(places)))
-        return np.column_stack([places, distance * more])
+        longest = self.upper[-1] if self._ended else np.inf
+        return np.column_stack([places, np.minimum(distance * more, longest)])
 
     def contains(self, points: FloatArray) -> BoolArray:
         places, distance = points[:, :-1], points[:, -1]
@@ -101,10 +119,25 @@ class TransportBody(LiftedBody):
         inside = np.all((places >= lower - size[:, None]) & (places <= upper + size[:, None]), axis=1)
         if self._support is not None:
             inside &= self._support.contains(places)
+        if self._ended:
+            inside &= distance <= self.upper[-1] * (1 + MEMBERSHIP)
         return inside & (np.linalg.norm(places - self._sample, ORDERS[self._norm], axis=1) <= distance + size)
 
     def region(self) -> Region | None:
         return None
+
+
+def _ended(lift: Lift, longest: FloatArray) -> Lift:
+    """The same with distances, the last coordinates, that are at most so long."""
+    kept = np.flatnonzero(np.isfinite(longest))
+    rows = np.zeros((len(kept), lift.coordinates))
+    rows[np.arange(len(kept)), lift.coordinates - len(longest) + kept] = 1.0
+    return replace(
+        lift,
+        rows=np.concatenate([lift.rows, rows]),
+        row_lower=np.append(lift.row_lower, np.full(len(kept), -np.inf)),
+        row_upper=np.append(lift.row_upper, longest[kept]),
+    )
 
 
 def _of_box(sample: FloatArray, lower: FloatArray, upper: FloatArray, norm: Any) -> Lift:

@@ -230,7 +230,8 @@ class Domains:
         if not any(is_uncertainty_set(each) for each in owner.continuous_sets):
             return _box_domain(data)
         if isinstance(owner.continuous_sets[0], SetOfEachFamily):
-            return Domain.of_body(tuple(owner.index_names()), owner.continuous_sets[0].body_for(data.index()))
+            index = data.index() if owner.is_indexed() else ()
+            return Domain.of_body(tuple(owner.index_names()), owner.continuous_sets[0].body_for(index))
         self._uncertain[id(owner)] = self._uncertain_domain(owner)
         return self._uncertain[id(owner)]
 

@@ -47,7 +47,7 @@ class SetOfEachFamily(UncertaintySet, ABC):
 
     @abstractmethod
     def body_for(self, index: Any) -> Body:
-        """The convex set of a family, by its index."""
+        """The convex set of a family, by its index: () of a row without one; None asks for any of them."""
 
     @property
     @abstractmethod

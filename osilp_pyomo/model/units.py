@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from pyomo.common.numeric_types import native_numeric_types, native_types
-from pyomo.core.base.units_container import PintUnitExtractionVisitor, units
+from pyomo.core.base.units_container import PintUnitExtractionVisitor, _PyomoUnit, units
 from pyomo.core.base.units_container import UnitsError as PyomoUnitsError
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr.expr_common import ExpressionType
@@ -118,6 +118,14 @@ def units_told(model: Any, families: Sequence[Any]) -> Units:
             prices[family.name] = _text(earned / side)
     told = Units("" if earned is None else _text(earned), rows, prices, index)
     return told if _says_something(told) else Units()
+
+
+def unit_of(expression: Any) -> Any:
+    """The unit of an expression as Pyomo has units, for a variable that stands for it; None where there is none."""
+    if not _any_units():
+        return None
+    unit = _first_unit(_Reader(), expression)
+    return None if unit is None or unit.dimensionless else _PyomoUnit(unit, units._pint_registry)
 
 
 def _any_units() -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import AUTO, DUAL
-from osilp_pyomo.errors import ModelError, NotLinearError, SolverError
+from osilp_pyomo.errors import DomainError, ModelError, NotLinearError, SolverError
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.grids import GridPoints
@@ -131,7 +131,11 @@ def by_choice(problem: SemiInfiniteLP, options: ExchangeOptions, fix_integers: b
     prices = None if answered.point is None else answered.point.prices
     begun = () if prices is None else tuple(price.points for price in prices)
     why = f"the counterpart was tried and ended '{answered.status}' without a proof"
-    again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
+    try:
+        again = replace(by_exchange(problem, left, fix_integers, begun), method="exchange", why=why)
+    except DomainError:
+        # Its separation has no end in a set that has none.
+        return answered
     return again if again.point is not None or answered.point is None else answered
 
 

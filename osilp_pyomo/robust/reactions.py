@@ -126,12 +126,13 @@ def react(
     else:
         name = unique_component_name(block, f"{name}_rule")
     over = tuple(vectors[k].over for k in sets)
+    unit = next(iter(variable.values())).get_units()
     if variable.is_indexed():
         index_set = pyo.Set(initialize=list(variables), ordered=True)
         index_set.construct()
-        function = FunctionVar(index_set, over=over, basis=basis, sees=sees, bounds=_Limits(limits))
+        function = FunctionVar(index_set, over=over, basis=basis, sees=sees, bounds=_Limits(limits), units=unit)
     else:
-        function = FunctionVar(over=over, basis=basis, sees=sees[None], bounds=limits[None])
+        function = FunctionVar(over=over, basis=basis, sees=sees[None], bounds=limits[None], units=unit)
     block.add_component(name, function)
     return Reaction(variables, function, sets, rows, owner)
 

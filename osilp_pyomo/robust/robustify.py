@@ -15,6 +15,7 @@ from osilp_pyomo.errors import DeclarationError, ModelError
 from osilp_pyomo.model.constraint import SemiInfiniteConstraint
 from osilp_pyomo.model.integrals.expectation import expectation
 from osilp_pyomo.model.trace import active_objective, refuse_no_model
+from osilp_pyomo.model.units import unit_of
 from osilp_pyomo.robust.nominal import refuse_silently_nominal
 from osilp_pyomo.robust.reactions import Reaction, react, reacting_members, read_adjustable
 from osilp_pyomo.robust.rules import Reacting, RobustRule
@@ -207,7 +208,9 @@ class _Robustifier:
         """Rows for all values of some sets."""
         rule = RobustRule(rows, [self.vectors[k].members for k in sets], self._reacting_in(rows.values(), sets))
         over = [self.vectors[k].over for k in sets]
-        row = SemiInfiniteConstraint(*([] if members is None else [members]), *over, rule=rule)
+        units = tuple(each.get_units() for k in sets for each in self.vectors[k].members)
+        told = units if any(unit is not None for unit in units) else None
+        row = SemiInfiniteConstraint(*([] if members is None else [members]), *over, rule=rule, units=told)
         block.add_component(name, row)
         return row
 
@@ -265,7 +268,7 @@ class _Robustifier:
         original = self._given.find_component(objective)
         if kind == "worst":
             block, name, sense = objective.parent_block(), objective.local_name, objective.sense
-            value = pyo.Var()
+            value = pyo.Var(units=unit_of(cost))
             block.add_component(unique_component_name(block, f"{name}_value"), value)
             self.source.adds(value)
             row = value >= cost if sense == pyo.minimize else value <= cost

@@ -10,6 +10,7 @@ import pandas as pd
 
 from osilp_pyomo.errors import PriceError
 from osilp_pyomo.offline.prices import Price
+from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import LIMIT, PRICE, SHADES, name_of, new_figure
 
 # Atoms over an index of several dimensions that are named one by one.
@@ -27,6 +28,8 @@ class PriceMeasureDisplay:
     ----------
     price : Price
         What ``result.price`` or ``run.price`` gives.
+    units : Units, optional
+        Units of a result, for the axes.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class PriceMeasureDisplay:
     """
 
     price: Price
+    units: Units = Units()  # noqa: RUF009
 
     title = "Price"
 
@@ -53,7 +57,9 @@ class PriceMeasureDisplay:
         ax, price = figure.subplots(), self.price
         draw = {1: self._along, 2: self._plane}.get(price.domain.dimension, self._many)
         draw(figure, ax)
-        ax.set_title(name_of(f"price of '{price.family}': {price.total:.4g} for a unit everywhere"), fontsize="medium")
+        unit = self.units.prices.get(price.family, "")
+        total = f"{price.total:.4g} {unit}".strip()
+        ax.set_title(name_of(f"price of '{price.family}': {total} for a unit everywhere"), fontsize="medium")
         return figure
 
     def _along(self, figure: Any, ax: Any) -> None:
@@ -61,7 +67,7 @@ class PriceMeasureDisplay:
         if self.price.domain.bounded:
             low, high = self.price.domain.lower[0], self.price.domain.upper[0]
             ax.set_xlim(low - 0.01 * (high - low), high + 0.01 * (high - low))
-        ax.set_xlabel(name_of(self.price.domain.names[0]))
+        ax.set_xlabel(name_of(self.units.with_unit(self.price.domain.names[0])))
 
     def _plane(self, figure: Any, ax: Any) -> None:
         frame, domain = self.price.to_frame(), self.price.domain
@@ -78,7 +84,8 @@ class PriceMeasureDisplay:
             margin = 0.03 * (domain.upper - domain.lower)
             ax.set(xlim=(domain.lower[0] - margin[0], domain.upper[0] + margin[0]))
             ax.set(ylim=(domain.lower[1] - margin[1], domain.upper[1] + margin[1]))
-        ax.set(xlabel=name_of(domain.names[0]), ylabel=name_of(domain.names[1]))
+        first, second = (name_of(self.units.with_unit(name)) for name in domain.names)
+        ax.set(xlabel=first, ylabel=second)
 
     def _many(self, figure: Any, ax: Any) -> None:
         try:

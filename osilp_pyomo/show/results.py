@@ -11,6 +11,7 @@ import pandas as pd
 
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.offline.results import Result
+from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import LIMIT, PRICE, USE, draw_below_each_other, name_of, new_figure
 from osilp_pyomo.show.prices import PriceMeasureDisplay
 from osilp_pyomo.show.rows import MOST_PANELS
@@ -35,6 +36,8 @@ class ConflictDisplay:
         ``result.conflict``.
     indices : dict
         Names of the index of each family.
+    units : Units, optional
+        Units of a result, for the texts.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class ConflictDisplay:
 
     frame: pd.DataFrame
     indices: Mapping[str, tuple[str, ...]]
+    units: Units = Units()  # noqa: RUF009
 
     title = "What cannot hold together"
 
@@ -73,6 +77,7 @@ class ConflictDisplay:
                     ax.barh(places[own], shown[column][own], height=0.62, color=colour, label=label)
             ax.axvline(0, color=LIMIT, linewidth=0.8)
             ax.margins(y=0.02)
+            ax.set_axisbelow(True)
             ax.grid(axis="x", alpha=0.3)
         left.set_yticks(places, [name_of(text) for text in shown["text"]])
         left.set_xlabel("weight in the contradiction")
@@ -110,7 +115,10 @@ class ConflictDisplay:
             names = self.indices.get(part["name"], ())
             place = part["place"] if isinstance(part["place"], tuple) else (part["place"],)
             known = names if len(names) == len(place) else [""] * len(place)
-            said = ", ".join(f"{n} = {v:.4g}" if n else f"{v:.4g}" for n, v in zip(known, place, strict=True))
+            said = ", ".join(
+                f"{axis} = {value:.4g} {self.units.index.get(axis, '')}".rstrip() if axis else f"{value:.4g}"
+                for axis, value in zip(known, place, strict=True)
+            )
             where = f" at {said}"
         elif part["kind"] == "test function":
             where = f" on test function {part['place']}"
@@ -118,7 +126,8 @@ class ConflictDisplay:
             name = f"bound of {part['name']}"
         text = f"{name}{where}"
         cut = f"{text[:_LETTERS]}..." if len(text) > _LETTERS else text
-        return f"{cut}: {part['side']} {part['limit']:.6g}"
+        unit = self.units.rows.get(part["name"], "") if part["kind"] == "row" else ""
+        return f"{cut}: {part['side']} {part['limit']:.6g} {unit}".rstrip()
 
 
 class PricesDisplay:
@@ -136,7 +145,7 @@ class PricesDisplay:
                 f"plot: the prices of {len(prices)} families do not fit into one picture, {MOST_PANELS} do; draw some "
                 "by result.prices[name].plot()."
             )
-        self._displays = [PriceMeasureDisplay(price) for price in prices.values()]
+        self._displays = [PriceMeasureDisplay(price, result.units) for price in prices.values()]
 
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
@@ -155,7 +164,7 @@ def result_display(result: Result) -> ConflictDisplay | PricesDisplay:
     'u'
     """
     if len(result.conflict):
-        return ConflictDisplay(result.conflict, result.indices)
+        return ConflictDisplay(result.conflict, result.indices, result.units)
     if result.answer is None:
         why = f" ({result.remark})" if result.remark else ""
         raise DataError(

@@ -157,14 +157,17 @@ class LossDisplay(Display):
         return list(dict.fromkeys(zip(self.frame["policy"], self.frame["guard"], strict=True)))
 
     @property
+    def _columns(self) -> int:
+        return min(len(self._panels), 4 if len(self._panels) % 4 == 0 else 3)
+
+    @property
     def height(self) -> float:
-        return 3.0 * -(-len(self._panels) // 3) + 0.2
+        return 3.0 * -(-len(self._panels) // self._columns) + 0.2
 
     def draw(self, figure: Any) -> None:
         panels = self._panels
-        columns = min(3, len(panels))
-        # Without a guard losses are of another size.
-        axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False, sharey="row")
+        columns = self._columns
+        axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False)
         several = len({guard for _, guard in panels}) > 1
         unit = self.frame["unit"].iloc[0]
         against = BENCHMARKS[self.frame["benchmark"].iloc[0]].split()[0]
@@ -176,6 +179,12 @@ class LossDisplay(Display):
             ax.set_axis_off()
         for ax in axes[:, 0]:
             ax.set_ylabel(f"lost, % of {against}" if unit else f"lost against {against}")
+        # What can be compared has one scale; without a guard losses are of another size.
+        for guard in {guard for _, guard in panels}:
+            alike = [ax for ax, (_, under) in zip(axes.flat, panels, strict=False) if under == guard]
+            ends = [ax.get_ylim() for ax in alike]
+            for ax in alike:
+                ax.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
 
     @staticmethod
     def _draw_panel(ax: Any, parts: pd.Series) -> None:
@@ -193,5 +202,8 @@ class LossDisplay(Display):
                         fontsize="small")  # fmt: skip
         ax.set_xticks(range(len(parts) + 1), [*labels, "in all"], rotation=30, ha="right", rotation_mode="anchor")
         ax.axhline(0, color=LIMIT, linewidth=0.8)
-        ax.margins(y=0.15)
+        # Room for the numbers above the bars.
+        ax.use_sticky_edges = False
+        ax.margins(y=0.12)
+        ax.set_axisbelow(True)
         ax.grid(axis="y", alpha=0.3)

@@ -26,7 +26,7 @@ from osilp_pyomo.online.loop import LoopOutcome
 from osilp_pyomo.online.over_time import moments_of, use_over_time
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
-from osilp_pyomo.online.runs import Run, violations_between
+from osilp_pyomo.online.runs import BENCHMARKS, Run, violations_between
 from osilp_pyomo.online.stages.batch import PROJECTED, Batch
 from osilp_pyomo.online.stages.template import Arrivals
 from osilp_pyomo.studies.losses import earned_by, losses_against
@@ -179,10 +179,11 @@ class _Trial:
     def records(self) -> Records:
         self.frames: Records = {name: [] for name in FRAMES}
         optima = {name: self._optimum(name) for name in self.plan.benchmarks}
-        # What the optimum of the first benchmark that has one earns with each arrival.
-        best = next((each for each in optima.values() if each.answer is not None), None)
+        # That of the optimum which keeps the most rows is the path to compare with.
+        answered = {name: optima[name] for name in BENCHMARKS if name in optima and optima[name].answer is not None}
+        best = next(iter(answered.values()), None)
         self.hindsight = None if best is None else earned_by(self.program.evaluator, self.arrivals, best).cumsum()
-        told = losses_against(self.program.evaluator, self.arrivals, optima)
+        told = losses_against(self.program.evaluator, self.arrivals, answered)
         runs = self._replays()
         between = violations_between(self.program.evaluator, self.arrivals, [run.decided for run in runs])
         for entrant, run, found in zip(self.plan.entrants, runs, between, strict=True):

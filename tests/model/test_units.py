@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
 from pyomo.contrib.pyros import BoxSet
@@ -138,6 +139,47 @@ def test_curves_and_rules_have_units_of_their_own():
     assert "'bad': " in str(error.value)
     assert "the unit EUR" in str(error.value)
     assert "the unit MW" in str(error.value)
+
+
+def test_rows_by_arrays_and_quadratic_rules_have_units():
+    m = road()
+    m.parts = pyo.Var([0, 1, 2], units=U.MW)
+    m.cost = pyo.Var(units=U.EUR)
+    m.each = pyo.Param([0, 1, 2], initialize=2, units=U.EUR / U.MW, mutable=True)
+    m.paid = osilp.SemiInfiniteConstraint(
+        m.u, units=U.km, rule=lambda m, u: osilp.dot(osilp.array(m.each) * np.exp(u / U.km), m.parts) <= m.cost
+    )
+    assert osilp.check_units(m)["paid"] == "EUR"
+    m.wrong = osilp.SemiInfiniteConstraint(m.u, units=U.km, rule=lambda m, u: osilp.dot([1, u, 2], m.parts) <= 3 * U.MW)
+    with pytest.raises(errors.UnitsError) as error:
+        osilp.check_units(m)
+    assert str(error.value).startswith("'wrong': ")
+    assert "km" in str(error.value)
+    m = pyo.ConcreteModel()
+    demand = BoxSet([(2, 6), (1, 2)])
+    m.order = osilp.FunctionVar(over=demand, basis="quadratic", units=U.MW)
+    m.most = pyo.Var(units=U.MW)
+    m.least = pyo.Objective(expr=m.most)
+    m.kept = osilp.SemiInfiniteConstraint(demand, units=(U.MW, U.hour), rule=lambda m, xi: m.order(xi) <= m.most)
+    m.met = osilp.SemiInfiniteConstraint(demand, units=(U.MW, U.hour), rule=lambda m, xi: m.order(xi) >= xi[0])
+    assert osilp.check_units(m) == {"kept": "MW", "met": "MW", "least": "MW"}
+    assert osilp.solve(m).objective == pytest.approx(6.0)
+
+
+def test_a_model_that_was_made_robust_keeps_its_units():
+    m = pyo.ConcreteModel()
+    m.demand = pyo.Param([1, 2], initialize=4, mutable=True, units=U.MW)
+    m.price = pyo.Param(initialize=3, mutable=True, units=U.EUR / U.MW)
+    m.make = pyo.Var(bounds=(0, 9), units=U.MW)
+    m.buy = pyo.Var([1, 2], bounds=(0, None), units=U.MW)
+    m.cost = pyo.Objective(expr=m.price * m.make + 2 * m.price * sum(m.buy[t] for t in [1, 2]))
+    m.meet = pyo.Constraint([1, 2], rule=lambda m, t: m.make + m.buy[t] >= m.demand[t] + 1 * U.MW)
+    uncertain = [(m.demand, BoxSet([(2, 7), (2, 6)]))]
+    robust = osilp.robustify(m, uncertain=uncertain, adjustable=[m.buy], objective="worst")
+    told = osilp.check_units(robust)
+    assert {told["meet[1]"], told["meet[2]"]} == {"MW"}
+    assert set(told.values()) == {"MW", "EUR"}
+    assert osilp.solve(robust).units.objective == "EUR"
 
 
 def test_a_rule_that_is_called_at_points_is_told_as_not_checked():

@@ -75,7 +75,7 @@ def test_plans_are_judged_by_the_rows_that_hold_all_rules():
     with pytest.raises(errors.ModelError) as refused:
         osilp.compare_plans(plans, DRAWS, rows="static")
     assert str(refused.value) == (
-        "compare_plans: plan 'affine': the rule of 'buy[0]' uses xi[0], which the rule of the rows does not; take the "
+        "compare_plans: plan 'affine': the rule of 'buy[0]' uses demand[0], which the rule of the rows does not; take the "
         "rows of the plan with the richest rules by rows=."
     )
 

@@ -329,6 +329,28 @@ def test_what_a_result_cannot_draw_is_said():
     )
 
 
+def test_units_stand_on_axes_and_in_texts():
+    pytest.importorskip("pint")
+    unit = pyo.units
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(units=unit.MW)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.u, units=unit.km)
+    def below(m, u):
+        return m.x <= (1 + (u / unit.km - 0.25) ** 2) * unit.MW
+
+    (ax,) = osilp.solve(m).plot().axes
+    assert ax.get_xlabel() == "u [km]"
+    m.high = pyo.Constraint(expr=m.x >= 3 * unit.MW)
+    ax, _ = osilp.solve(m).plot().axes
+    (text,) = [each.get_text() for each in ax.get_yticklabels() if "below" in each.get_text()]
+    assert text.startswith("'below' at u = ")
+    assert " km: at most " in text
+    assert text.endswith(" MW")
+
+
 # -- sweeps -----------------------------------------------------------------------------------------------------------
 
 

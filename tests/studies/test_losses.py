@@ -153,6 +153,19 @@ def test_what_is_drawn_of_losses_is_their_mean(tmp_path):
     pd.testing.assert_frame_equal(osilp.load_study(tmp_path / "kept").losses, study.losses, check_exact=True)
 
 
+def test_policies_under_one_guard_have_one_scale():
+    policies = {"a": osilp.Greedy(), "b": osilp.MirrorDescent(), "c": osilp.Resolve(), "d": osilp.SimpleGD()}
+    study = osilp.compare(
+        packing_program(40), policies, order="iid", trials=2, guards=["none", "pointwise"], progress=False
+    )
+    figure = study.plot("loss")
+    limits = {}
+    for ax in figure.axes:
+        limits.setdefault(ax.get_title().partition("\n")[2], []).append(ax.get_ylim())
+    assert {guard: len(set(each)) for guard, each in limits.items()} == {"guard none": 1, "guard pointwise": 1}
+    assert [len(each) for each in limits.values()] == [4, 4]
+
+
 def test_rewards_are_drawn_as_they_came():
     study = osilp.compare(packing_program(40), POLICIES, order="iid", trials=3, progress=False)
     figure = study.plot("reward")

@@ -13,7 +13,15 @@ from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OtherSetWarning
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.model.functions.terms import as_leaf, is_number
-from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, labels_of, same_set, single_sets
+from osilp_pyomo.model.sets import (
+    SetOfEachFamily,
+    body_of,
+    is_continuous,
+    is_uncertainty_set,
+    labels_of,
+    same_set,
+    single_sets,
+)
 
 
 def continuous_sets(over: Any, block: Any, what: str) -> tuple[Any, ...]:
@@ -101,8 +109,14 @@ def coordinate_sizes(over: Sequence[Any], domain: Domain | None, what: str) -> F
     """The largest absolute value of each coordinate, for what of a function counts."""
     if domain is not None:
         return np.maximum(np.abs(domain.lower), np.abs(domain.upper))
-    bodies = [body_of(each, what) for each in over]
-    return np.concatenate([np.maximum(np.abs(each.lower), np.abs(each.upper)) for each in bodies])
+    ends = []
+    for each in over:
+        if isinstance(each, SetOfEachFamily):
+            ends += [np.array(each.parameter_bounds).T] if each.parameter_bounds else []
+        else:
+            body = body_of(each, what)
+            ends.append(np.stack([body.lower, body.upper]))
+    return np.concatenate([np.abs(pair).max(axis=0) for pair in ends])
 
 
 def seen_entries(index: Any, sees: Any, over: Sequence[Any], block: Any, what: str) -> list[int]:
@@ -207,6 +221,8 @@ def entries_of(point: Sequence[Any], over: Sequence[Any], what: str) -> list[Any
 def _compare_sets(vector: Any, own: Any, what: str) -> None:
     """Warn where the vector is one of another set than it was declared over."""
     other = getattr(vector[0], "index_of", None) if len(vector) else None
+    if other is not None and hasattr(other, "holds_vectors_of") and other.holds_vectors_of(own):
+        return
     if other is not None and other is not own and not same_set(own, other):
         warn_user(
             f"{what}: it was declared over a {type(own).__name__} and is used over another "

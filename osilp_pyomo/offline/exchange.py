@@ -181,20 +181,21 @@ class Exchange:
 
     def _take_up(self, held: HeldExchange) -> bool:
         """Add the rows of another exchange in their order, and begin where its LP ended; False if there are none."""
-        kept: list[int] = []
+        places: dict[int, FloatArray] = {}
         for number, family in enumerate(self.problem.families):
             mine = [k for k, owner in enumerate(held.owners) if owner == number]
             if mine:
-                points = np.array([held.points[k] for k in mine])
-                kept += [k for k, inside in zip(mine, family.domain.contains(points), strict=True) if inside]
-        kept.sort()
+                points = held.families[number].domain.moved_to(family.domain, np.array([held.points[k] for k in mine]))
+                inside = family.domain.contains(points)
+                places.update((k, point) for k, point, in_it in zip(mine, points, inside, strict=True) if in_it)
+        kept = sorted(places)
         # Rows of one search that follow each other are evaluated together.
         for _, run in groupby(kept, lambda k: id(self._place[held.owners[k]][0])):
             rows = list(run)
             search = self._place[held.owners[rows[0]]][0]
             members = np.array([self._place[held.owners[k]][1] for k in rows])
-            self._add(search, members, np.array([held.points[k] for k in rows]))
-        if len(kept) == len(held.owners):
+            self._add(search, members, np.array([places[k] for k in rows]))
+        if len(self.working.family) == len(held.owners):
             self.model.start_from(held.start)
         return bool(kept)
 

@@ -80,6 +80,11 @@ class Shown:
         return text
 
 
+def cut(text: str, most: int = 400) -> str:
+    """A text, one of very many letters as its beginning."""
+    return text if len(text) <= most else f"{text[:most]} ..."
+
+
 def some_of(entries: Sequence[T], write: Callable[[T], str] = str, most: int = MOST_SHOWN) -> list[str]:
     """Entries as texts, of many of them the first ones and how many more there are."""
     if len(entries) <= most + 1:

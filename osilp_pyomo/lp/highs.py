@@ -171,6 +171,23 @@ class HighsModel:
         columns, cost_row = self._scaling.rows(np.arange(len(cost)), cost[None])
         self._highs.changeColsCost(len(columns), columns.astype(np.int32), cost_row[0] / self._scaling.cost)
 
+    def start(self, kept: IntArray) -> Any:
+        """Where the last solve ended, for :meth:`start_from` of a model that has these rows of it; None if unknown."""
+        basis = self._highs.getBasis()
+        if not basis.valid or self._integer.any() or self._scaling.mixed is not None:
+            return None
+        states = list(basis.row_status)
+        basis.row_status = [states[k] for k in kept.tolist()]
+        return basis
+
+    def start_from(self, start: Any) -> None:
+        """Begin the next solve where that of another model of the same size ended; else, as if it were new."""
+        if start is None or self._integer.any() or self._scaling.mixed is not None:
+            return
+        if len(start.col_status) == self._lp.columns and len(start.row_status) == self.rows:
+            # One that does not fit is refused, and the simplex begins anew.
+            self._highs.setBasis(start)
+
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))

@@ -51,12 +51,27 @@ class Ended:
     missed: float = 0.0
 
 
+class LastBasis:
+    """Where the last linear program ended: another one of its size begins there, if it can."""
+
+    def __init__(self) -> None:
+        self.basis: Any = None
+
+
 def solve_program(
-    program: ConeProgram, time_limit: float | None = None, *, keep_tiny: bool = False, fix_integers: bool = False
+    program: ConeProgram,
+    time_limit: float | None = None,
+    *,
+    keep_tiny: bool = False,
+    fix_integers: bool = False,
+    last: LastBasis | None = None,
 ) -> Ended:
-    """Solve a program; with ``fix_integers`` its duals are those of the program with the integers held."""
+    """Solve a program; with ``fix_integers`` its duals are those of the program with the integers held.
+
+    A linear one begins at the basis of the ``last``, and leaves its own there.
+    """
     if not program.cones:
-        return _by_highs(program.lp, time_limit, keep_tiny, fix_integers)
+        return _by_highs(program.lp, time_limit, keep_tiny, fix_integers, last)
     if not program.lp.integer.any():
         return _ended(solve_cones(program, time_limit))
     ended = _OuterApproximation(program, time_limit).run()
@@ -77,11 +92,17 @@ def _ended(found: ConeSolution) -> Ended:
     )
 
 
-def _by_highs(lp: FiniteLP, time_limit: float | None, keep_tiny: bool, fix_integers: bool) -> Ended:
+def _by_highs(
+    lp: FiniteLP, time_limit: float | None, keep_tiny: bool, fix_integers: bool, last: LastBasis | None
+) -> Ended:
     model = HighsModel(lp, scaling_for(lp, []), keep_tiny=keep_tiny)
+    if last is not None:
+        model.start_from(last.basis)
     if time_limit is not None:
         model.limit_time(max(1e-3, time_limit))
     solution = priced = model.solve()
+    if last is not None:
+        last.basis = model.start(np.arange(model.rows)) if solution.status == "optimal" else None
     x, objective = solution.x, solution.objective
     if solution.status == "optimal" and x is not None and lp.integer.any():
         # With the integers held, a simplex keeps rows more exactly than branch and bound does.

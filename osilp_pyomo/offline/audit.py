@@ -149,6 +149,9 @@ class Audit:
             text += f"; dual equations missed by {self.dual_infeasibility:.2g}, duality gap {self.gap:.2g}"
         return text
 
+    # With thousands of families nobody reads all their numbers; to_frame() has them.
+    __repr__ = __str__
+
 
 def audit_family(
     family: Family,

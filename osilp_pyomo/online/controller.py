@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, some_of
+from osilp_pyomo._displays import MOST_SHOWN, Shown, cut, draw, some_of
 from osilp_pyomo._files import write_state
 from osilp_pyomo._frames import as_pandas
 from osilp_pyomo._options import whole_number
@@ -286,7 +286,7 @@ class Controller(Shown):
             ahead = max(self.horizon - self.t, 0)
             met = f"{self.t} arrivals met until {self.now!s}, about {ahead} more expected until {self.until!s}"
         return (
-            f"Controller({self.policy!r}, guard={self.guard!r}): {met}, "
+            f"Controller({cut(repr(self.policy))}, guard={self.guard!r}): {met}, "
             f"{'reward' if self.program.template.maximize else 'cost'} {self.reward:.6g}"
         )
 

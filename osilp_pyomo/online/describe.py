@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from osilp_pyomo._displays import MOST_SHOWN, cut
 from osilp_pyomo._jit import HAS_NUMBA
 from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.online.program_data import ProgramData
@@ -19,12 +21,13 @@ _ARRIVALS = 2000
 def describe(program: ProgramData, own: Arrivals, guard: str, policy: str, horizon: int) -> str:
     """Objective, rows, decisions, data, resources, solver, guard, and the assumptions with their constants."""
     template, evaluator = program.template, program.evaluator
-    texts = template.texts
+    # Sums of thousands of terms are cut short, and of thousands of rows or decisions the first ones are told.
+    texts = {name: cut(text) for name, text in template.texts.items()}
     lines = [
         f"{horizon} arrivals are expected; each brings {_data(program)}",
         f"  {'earn' if template.maximize else 'pay':4}      f = {texts['objective'] or 0}",
     ]
-    for family in template.families:
+    for family in template.families[:MOST_SHOWN]:
         sides = " and ".join(
             f"at most {texts[f'upper limit {family.name}']}"
             if sign > 0
@@ -37,7 +40,8 @@ def describe(program: ProgramData, own: Arrivals, guard: str, policy: str, horiz
             lines.append(
                 f"            {family.mixed[0].text} mixes index and decision: each step looks at every grid point"
             )
-    for row in template.rows:
+    lines += _more(template.families, "rows over an index")
+    for row in template.rows[:MOST_SHOWN]:
         kind = "exactly" if row.equality else "between" if None not in (row.lower, row.upper) else (
             "at most" if row.lower is None else "at least"
         )  # fmt: skip
@@ -45,18 +49,22 @@ def describe(program: ProgramData, own: Arrivals, guard: str, policy: str, horiz
         lines.append(
             f"  use       g = {texts[row.name]} of '{row.name}', {kind} {' and '.join(limits)} over the horizon"
         )
-    for number, (label, integer) in enumerate(zip(template.decisions, template.integer, strict=True)):
+    lines += _more(template.rows, "ordinary rows")
+    decisions = list(zip(template.decisions, template.integer, strict=True))
+    for number, (label, integer) in enumerate(decisions[:MOST_SHOWN]):
         low, high = (_end(texts[f"{side} {number}"], side) for side in ("lower", "upper"))
         within = "0 or 1" if integer and (low, high) == ("0", "1") else f"in [{low}, {high}]"
         lines.append(f"  decide    {label} {within}{', whole numbers' if integer and within != '0 or 1' else ''}")
-    for own_row in template.own_rows:
+    lines += _more(decisions, "decisions")
+    for own_row in template.own_rows[:MOST_SHOWN]:
         sign = "==" if own_row.equality else "<="
         lines.append(f"            with '{own_row.name}': {texts[f'own {own_row.name}']} {sign} 0")
+    lines += _more(template.own_rows, "rows of a stage")
     if template.hidden is not None:
         lines.append(
             f"  hidden    {template.hidden.row} holds constants that are no mutable Param: replay works, step does not"
         )
-    for number in range(len(template.families)):
+    for number in range(len(template.families[:MOST_SHOWN])):
         basis = evaluator.functionals[number].basis
         lines.append(
             f"  resources {len(evaluator.functionals[number])} of '{template.families[number].name}', by {basis!r}; "
@@ -74,6 +82,11 @@ def describe(program: ProgramData, own: Arrivals, guard: str, policy: str, horiz
     if why is None and program.needs(POINTWISE).any():
         lines.append("            lower limits are kept by what is still needed and what can still come")
     return "\n".join(lines + _assumptions(program, own, horizon))
+
+
+def _more(entries: Sequence[Any], what: str) -> list[str]:
+    """A line for those that are not told."""
+    return [f"            ... and {len(entries) - MOST_SHOWN:,} more {what}"] if len(entries) > MOST_SHOWN else []
 
 
 def _end(text: str, side: str) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo._displays import MOST_SHOWN, Shown, draw, page_of
+from osilp_pyomo._displays import MOST_SHOWN, Shown, cut, draw, page_of
 from osilp_pyomo._files import page_path, write_text_at_once
 from osilp_pyomo._options import whole_number
 from osilp_pyomo.errors import OptionError
@@ -324,7 +324,7 @@ class RunSummary(Shown, ABC):
         met = sum(self.counts.values())
         of = f"all {met}" if met == self.horizon or self.until is not None else f"{met} of {self.horizon}"
         lines = [
-            f"{self.policy}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
+            f"{cut(self.policy)}, guard {self.guard}: {of} arrivals in {self.seconds:.2f} s",
             f"  objective  {self.objective:.10g} ({self.sense})",
             f"  decisions  {told}",
         ]

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osilp_pyomo._displays import cut
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.online.describe import formulas
 from osilp_pyomo.show.cards import Card, count_of, data_table, labelled, number_text
 from osilp_pyomo.show.mathml import model_mathml
 from osilp_pyomo.show.sketches import BLUE, TEXT, Line, sketch
 
-# Rows of a model that are shown as mathematics, and letters of one; pictures of one card.
-_ROWS, _LETTERS, _PICTURES = 6, 400, 3
+# Rows of a model that are shown as mathematics, and pictures of one card.
+_ROWS, _PICTURES = 6, 3
 # Decisions of a run that are shown as a table.
 _DECISIONS = 12
 
@@ -22,30 +23,25 @@ _DECISIONS = 12
 def program_card(program: Any) -> str:
     """A program: the model that it understood, as mathematics."""
     model = formulas(program)
-    cut, more = dict(model), 0
+    short, more = dict(model), 0
     for part in ("rows", "ordinary", "own", "decisions"):
         more += max(0, len(model[part]) - _ROWS)
-        cut[part] = [_short(each) for each in model[part][:_ROWS]]
-    cut["objective"] = _cut(model["objective"])
+        short[part] = [_short(each) for each in model[part][:_ROWS]]
+    short["objective"] = cut(model["objective"])
     rest = f"<div class='osilp-dim'>... and {more:,} lines more</div>" if more else ""
     count = program.evaluator.resources["projected"].size
     facts = [
-        ("arrivals", f"{program.horizon:,}; each brings {_cut(model['data'])}"),
+        ("arrivals", f"{program.horizon:,}; each brings {cut(model['data'])}"),
         ("resources", f"{count:,} of test functions and ordinary rows"),
         ("guard", f"{program.default_guard} unless another is named"),
         ("more", "print(program.describe())"),
     ]
-    body = f"<div class='osilp-wide'>{model_mathml(cut)}{rest}</div>"
+    body = f"<div class='osilp-wide'>{model_mathml(short)}{rest}</div>"
     return Card("Online program", f"{count_of(program.horizon, 'arrival')}", facts=facts, body=body).html()
 
 
 def _short(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: _cut(text) if isinstance(text, str) else text for name, text in part.items()}
-
-
-def _cut(text: str) -> str:
-    """A formula, one of very many letters as a text that ends."""
-    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]} ..."
+    return {name: cut(text) if isinstance(text, str) else text for name, text in part.items()}
 
 
 def controller_card(controller: Any) -> str:
@@ -54,7 +50,7 @@ def controller_card(controller: Any) -> str:
     facts = [
         ("arrivals", f"{controller.t:,} of {controller.horizon:,} met"),
         (earned, number_text(controller.reward)),
-        ("policy", _cut(repr(controller.policy))),
+        ("policy", cut(repr(controller.policy))),
         ("guard", controller.guard),
     ]
     pictures: list[str] = []
@@ -105,7 +101,7 @@ def run_card(run: Any) -> str:
     policy, _, rest = head.rpartition(", guard ")
     guard, _, came = rest.partition(": ")
     pictures = _use_sketches(run.use_along_index(), run.domains) if run.uses else []
-    told = [("policy", _cut(policy)), ("guard", guard), ("arrivals", came), *facts]
+    told = [("policy", cut(policy)), ("guard", guard), ("arrivals", came), *facts]
     return Card("Run", facts=told, pictures=pictures, folds=folds).html()
 
 

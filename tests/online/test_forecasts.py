@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import pyomo.environ as pyo
 import pytest
+from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
@@ -212,3 +214,23 @@ def test_moved_copies_keep_the_level_of_a_forecast(program):
     assert scaled.batch.rewards == pytest.approx(1.5 * plain.batch.rewards)
     for view in VIEWS:
         assert scaled.batch.use[view] == pytest.approx(0.8 * plain.batch.use[view])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_are_judged_alike_in_steps_and_replays(seed):
+    """Equal requests at four places earn what they cost up to rounding, which differs between steps and batches."""
+    rng = np.random.default_rng(seed)
+    m = pyo.ConcreteModel()
+    m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(40)
+    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: float(rng.integers(4)) / 4)
+    m.x = pyo.Var(m.T, domain=pyo.Binary)
+    m.served = pyo.Objective(expr=sum(m.x[t] for t in m.T), sense=pyo.maximize)
+    m.usage = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.exp(-(((u - m.place[t]) / 0.3) ** 2)) * m.x[t] for t in m.T) <= 8
+    )
+    program = osilp.compile_online(m, stages=m.T, grid=30, basis=osilp.RBF(4))
+    forecast = program.data.sample(frac=1, random_state=seed)
+    run = program.replay(osilp.Resolve(), forecast=forecast, guard="none", progress=False)
+    controller = program.controller(osilp.Resolve(), forecast=forecast, guard="none")
+    steps = [controller.step(row).x for row in program.data.to_dict("records")]
+    assert run.decisions.tolist() == steps

@@ -266,3 +266,49 @@ def test_a_study_stays_within_a_hundred_columns(shown):
     text = str(shown["study"])
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("policy") >= 2  # both parts of the table tell the policies
+
+
+def test_prints_of_a_program_with_very_many_parts_end():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.T, m.J = pyo.RangeSet(6), pyo.RangeSet(300)
+    m.v = pyo.Param(m.T, m.J, mutable=True, initialize=lambda m, t, j: (t * j % 7) / 7 + 0.1)
+    m.x = pyo.Var(m.T, m.J, bounds=(0, 1))
+    m.gain = pyo.Objective(expr=sum(m.v[t, j] * m.x[t, j] for t in m.T for j in m.J), sense=pyo.maximize)
+    m.rows = pyo.Constraint(m.J, rule=lambda m, j: sum(m.x[t, j] for t in m.T) <= 3)
+    m.c = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(m.x[t, 1] * u for t in m.T) <= 3)
+    program = osilp.compile_online(m, stages=m.T, grid=osilp.Midpoint(20), basis=osilp.RBF(3))
+    assert "... and 290 more ordinary rows" in program.describe()
+    assert "... and 290 more decisions" in program.describe()
+    assert len(program.describe()) < 3_000
+    assert repr(program) == (
+        "OnlineProgram: 6 arrivals, 300 decisions each, 303 resources of c, rows[1], rows[2], rows[3], ... and 297 more; "
+        "print(program.describe()) tells more"
+    )
+    held = osilp.FixedPrice(np.ones(303))
+    controller, run = program.controller(held), program.replay(held)
+    decision = controller.step(program.data.iloc[0])
+    for value in (controller, decision, run):
+        assert len(repr(value)) < 1_500, value
+    assert "no larger one of 290 other ordinary rows" in repr(run)
+    for value in (program, controller, decision, run):
+        assert len(value._repr_html_()) < 12_000
+        read(value._repr_html_())
+    assert len(repr(osilp.solve(two_families()).audit)) < 150
+
+
+def test_a_result_of_a_model_with_units_shows_them():
+    pytest.importorskip("pint")
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(units=pyo.units.MW)
+    m.worth = pyo.Param(initialize=3.0, mutable=True, units=pyo.units.h)
+    m.gain = pyo.Objective(expr=m.worth * m.x, sense=pyo.maximize)
+    m.cap = pyo.Param(initialize=2.0, mutable=True, units=pyo.units.MW)
+    m.below = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= m.cap * (1 + abs(u - 0.3)))
+    result = osilp.solve(m)
+    text = words(result._repr_html_())
+    assert result.units.objective
+    assert f"objective | 6 {result.units.objective} (maximize)" in text
+    assert f"price of single points of 'below' [{result.units.prices['below']}]" in text
+    assert "units | 'below' MW" in text

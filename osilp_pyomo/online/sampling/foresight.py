@@ -22,6 +22,7 @@ from scipy.stats import rankdata
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError
 from osilp_pyomo.online.forecast import Foretold, place_of
+from osilp_pyomo.online.kernels.linear import TIE_SHARE
 from osilp_pyomo.online.live import Live
 from osilp_pyomo.online.program_data import ProgramData
 from osilp_pyomo.online.sampling.sample import Sample, joined, taken
@@ -38,6 +39,8 @@ _WINDOW = 1 / 40
 # How many independent numbers the means of earnings and uses are worth; up to which misfit the arrivals seen are no
 # better than the forecast; and the bounds of trust.
 _WORTH, _CHANCE, _MOST = 3.0, 1.25, 6.0
+# Digits of levels and trust behind the point.
+_DIGITS = 9
 # Rewards and uses beyond this are none: their squares would be infinite.
 _LARGEST = 1e100
 # A level that is off by the factor e^0.12 is as unlikely as one standard deviation.
@@ -123,7 +126,8 @@ class Foresight:
         spread = spread + known.var(axis=0) / (len(known) * np.where(foretold > 0, foretold, 1.0) ** 2)
         chance = ratio**2 * spread / np.maximum((ratio - 1) ** 2, 1e-300)
         level: FloatArray = 1 + (ratio - 1) * np.maximum(0.0, 1 - chance)
-        return level
+        # Sums over a batch and sums over single arrivals differ by rounding, which must not decide between ties.
+        return level.round(_DIGITS)
 
     # -- what it learns -------------------------------------------------------------------------------------
 
@@ -151,7 +155,7 @@ class Foresight:
                 _misfit(known["met"][1:] / count - mean, known["spread"] * (1 / count + 1 / size))
                 for size, mean in ((seen[0], seen[1:]), (len(foretold), foretold.mean(axis=0)))
             ]
-            trust = np.clip(trust + _WORTH / 2 * (max(misfits[0], _CHANCE) - misfits[1]), -_MOST, _MOST)
+            trust = np.clip(trust + _WORTH / 2 * (max(misfits[0], _CHANCE) - misfits[1]), -_MOST, _MOST).round(_DIGITS)
         live.foresight = {**known, "trust": trust, "met": np.zeros_like(known["met"])}
 
     def expect(self, live: Live, seen: Sample | None, until: int) -> None:
@@ -182,9 +186,13 @@ class Foresight:
         program, use = self._program, level[1] * batch.use[self._view]
         weights = level[0] * batch.rewards - use @ dual
         if program.template.linear:
-            values = np.where(weights > 0, program.evaluator.reach(batch), 0.0)
+            # What earns as much as it costs takes nothing, whatever rounding says.
+            rounding = TIE_SHARE * (level[0] * np.abs(batch.rewards) + np.abs(use) @ np.abs(dual))
+            values = np.where(weights > rounding, program.evaluator.reach(batch), 0.0)
             if program.template.own_rows:
-                best = np.arange(weights.shape[1]) == np.argmax(weights * values, axis=1)[:, None]
+                gains = weights * values
+                near = gains >= (gains - rounding * values).max(axis=1, keepdims=True)
+                best = np.arange(weights.shape[1]) == np.argmax(near, axis=1)[:, None]
                 values = np.where(best, values, 0.0)
         else:
             x = program.solver.best(batch, weights, program.densities(dual, self._view))

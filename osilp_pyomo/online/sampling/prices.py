@@ -15,7 +15,7 @@ from osilp_pyomo.online.resolve import Resolve
 from osilp_pyomo.online.sampling.copies import TIE_BREAK, breaks_ties, moved_copies
 from osilp_pyomo.online.sampling.foresight import Foresight
 from osilp_pyomo.online.sampling.problem import SampleAnswer, price_sample
-from osilp_pyomo.online.sampling.sample import Sample, joined
+from osilp_pyomo.online.sampling.sample import Sample, joined, shares_of_equals
 from osilp_pyomo.online.stages.batch import POINTWISE, Batch
 
 # A share of a whole decision that is this near to a whole number is one.
@@ -138,8 +138,9 @@ class SamplePrices:
         seen = sample.numbers >= 0
         if answer.shares is None or self._breaks_ties or not seen.any():
             return None
+        found = answer.shares if seen.all() else shares_of_equals(sample, answer.shares)
         shares = np.full((live.history.size, answer.shares.shape[1]), np.nan)
-        shares[sample.numbers[seen]] = answer.shares[seen]
+        shares[sample.numbers[seen]] = found[seen]
         return shares
 
     # -- one arrival, or several -----------------------------------------------------------------------------

@@ -97,6 +97,20 @@ def at_levels(batch: Batch, levels: FloatArray) -> Batch:
     return replace(batch, rewards=batch.rewards * levels[:, :1], use=use)
 
 
+def shares_of_equals(sample: Sample, shares: FloatArray) -> FloatArray:
+    """Shares (N, n) of a sample's problem, the same for arrivals with the same data: how it splits them is chance."""
+    values = sample.batch.arrivals.values
+    if not all(isinstance(value, np.ndarray) for value in values):
+        return shares
+    levels = np.ones((len(sample), 2)) if sample.levels is None else sample.levels
+    _, which = np.unique(np.column_stack([*values, levels]), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    sums = np.zeros((int(which.max()) + 1, shares.shape[1]))
+    np.add.at(sums, which, sample.weights[:, None] * shares)
+    result: FloatArray = (sums / np.bincount(which, sample.weights)[:, None])[which]
+    return result
+
+
 def taken(batch: Batch, places: Any) -> Batch:
     """Some arrivals of a batch, as often as a place comes; their curves are not kept, for they are evaluated."""
     arrays: dict[str, Any] = {name: getattr(batch, name)[places] for name in _ARRAYS}

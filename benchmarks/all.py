@@ -56,7 +56,9 @@ def page(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str], abo
         "R*_T; m = 2,000 rows, means over 8 seeds. Inputs as in the paper: normal has a support of 100 columns, normal "
         "fresh draws every column anew, permutation has five groups in random order, smooth has columns smooth along "
         "the index; uniform and cauchy draw from those distributions. 'entropy' and 'remaining' are the arguments of "
-        "MirrorDescent. Corrections: game P on normal input, T = 5,000, corrections to the paper taken back."
+        "MirrorDescent. Games R (the README's model), B (batches), C (forecasts), K (ties), T (continuous time), O "
+        "(options) and S (concave stages) are described in benchmarks/regret.py. Corrections: game P on normal input, "
+        "T = 5,000, corrections to the paper taken back."
     )
     if quick:
         paragraph += " Sizes are smaller and turns fewer than in a full run (`--quick`)."

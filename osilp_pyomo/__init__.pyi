@@ -55,6 +55,8 @@ from .online.resolve import Resolve as Resolve
 from .online.resume import load_controller as load_controller
 from .online.runs import Regret as Regret
 from .online.runs import Run as Run
+from .persistent import PersistentSolver as PersistentSolver
+from .persistent import sweep as sweep
 from .plans import compare_plans as compare_plans
 from .recourse import recourse_bound as recourse_bound
 from .robust.robustify import robustify as robustify

@@ -18,7 +18,10 @@ from osilp_pyomo.errors import OptionError
 #: Offline methods.
 METHODS = ("auto", "exchange", "counterpart", "discretized", "projected", "column_generation")
 #: How an LP is solved: by what is expected to be faster, by its dual in as many dimensions as rows, or by HiGHS whole.
-AUTO, DUAL, HIGHS = SOLVERS = ("auto", "dual", "highs")
+AUTO, DUAL, HIGHS = ("auto", "dual", "highs")
+#: Solvers of HiGHS that begin an LP; its simplex ends it.
+ENGINES = ("ipm", "hipo", "pdlp")
+SOLVERS = (AUTO, DUAL, HIGHS, *ENGINES)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -104,7 +107,9 @@ SOLVER = _choice(
     AUTO,
     SOLVERS,
     "How the LPs are solved: by what is expected to be faster, by the dual in as many dimensions as there are rows "
-    "(for thousands of bounded, continuous columns), or by HiGHS with all columns. They agree to 1e-8.",
+    "(for thousands of bounded, continuous columns), or by HiGHS with all columns: by its simplex, or begun by its "
+    "interior point method, by HiPO (which needs highspy-extras) or by PDLP, and ended by the simplex. They agree to "
+    "1e-8.",
 )
 PROOF = Option(
     "proof",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from osilp_pyomo._options import AUTO, DUAL, SOLVE, check_options, documented_by, whole_number
@@ -12,6 +13,7 @@ from osilp_pyomo._reporting import IterationReporter, say_to
 from osilp_pyomo._threads import one_thread
 from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
+from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.added_rows import used_by
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
@@ -24,6 +26,8 @@ from osilp_pyomo.offline.functions.matching import check_matched
 from osilp_pyomo.offline.late import changed
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.results import Result
+from osilp_pyomo.offline.solved import Solved
+from osilp_pyomo.offline.warmth import Warmth
 from osilp_pyomo.online.program import OnlineProgram
 from osilp_pyomo.online.stages.choose import ASKED_AS, choose_solver
 from osilp_pyomo.online.stages.concavity import check_curvature
@@ -43,6 +47,7 @@ def solve(
     time_limit: float | None = None,
     fix_integers: bool = False,
     solver: str = AUTO,
+    solver_options: Mapping[str, Any] | None = None,
     proof: bool | str = AUTO,
     load: bool = True,
     tee: bool = False,
@@ -55,6 +60,8 @@ def solve(
     model : ConcreteModel
         Read, and changed only in the values of its variables and of the Suffixes dual and rc.
     {options}
+    solver_options : dict, optional
+        Options of HiGHS by its own names, such as ``{"threads": 2}``; those that claims lean on are refused.
 
     Returns
     -------
@@ -77,27 +84,66 @@ def solve(
     >>> result.status, round(result.objective, 6)
     ('optimal', 1.72628)
     """
-    check_options(SOLVE, locals(), "solve")
+    return solve_as_read(
+        model, lambda _: trace_model(model, convex=True), None, method=method, grid=grid, basis=basis,
+        tolerance=tolerance, iteration_limit=iteration_limit, time_limit=time_limit, fix_integers=fix_integers,
+        solver=solver, solver_options=solver_options, proof=proof, load=load, tee=tee, progress=progress,
+    )  # fmt: skip
+
+
+def solve_as_read(
+    model: Any, read: Callable[[Sequence[Any]], TracedModel], warmth: Warmth | None, **options: Any
+) -> Result:
+    """Solve a model that is read in some way, from what was known before; with all options of :func:`solve`.
+
+    ``read`` is given the list in which integrals are recorded that are computed meanwhile.
+    """
+    check_options(SOLVE, options, "solve")
+    asked = SimpleNamespace(**options)
+    method, load, tee = asked.method, asked.load, asked.tee
     started = time.monotonic()
-    if solver == DUAL and method == "counterpart":
+    if asked.solver == DUAL and method == "counterpart":
         raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
-    if basis is not None and method != "projected":
+    if asked.basis is not None and method != "projected":
         raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
-    if grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
+    if asked.grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
         raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
     refuse_no_model(model, "solve")
-    with IterationReporter(method, tee, progress) as report, recorded_integrals() as accuracies:
-        traced = trace_model(model, convex=True)
+    with (
+        asked_of_highs(asked.solver_options, "solve"),
+        IterationReporter(method, tee, asked.progress) as report,
+        recorded_integrals() as accuracies,
+    ):
+        traced = read(accuracies)
         if method == "column_generation":
-            return _solve_by_columns(model, traced, time_limit, load, tee, started)
-        options = ExchangeOptions(tolerance, iteration_limit, time_limit, report, solver=solver, proof=proof)
+            return _solve_by_columns(model, traced, asked.time_limit, load, tee, started)
+        limits = (asked.tolerance, asked.iteration_limit, asked.time_limit)
+        exchanging = ExchangeOptions(*limits, report, solver=asked.solver, proof=asked.proof, warmth=warmth)
         placed: Sequence[Any] = ()
         if method == "discretized":
-            placed = traced.place_grids(grid)
+            placed = traced.place_grids(asked.grid)
         elif method == "projected":
-            placed = traced.place_bases(grid, basis)
+            placed = traced.place_bases(asked.grid, asked.basis)
         with one_thread():
-            solved = solve_by(method, traced.problem, placed, options, fix_integers)
+            solved = solve_by(method, traced.problem, placed, exchanging, asked.fix_integers)
+    result = tell(model, traced, solved, started, asked.time_limit, asked.proof, method, accuracies)
+    if load and result.answer is not None:
+        result.load_into(model, traced.variables, traced.constraints)
+    say_to(tee, result)
+    return result
+
+
+def tell(
+    model: Any,
+    traced: TracedModel,
+    solved: Solved,
+    started: float,
+    time_limit: float | None,
+    proof: bool | str,
+    method: str,
+    accuracies: Sequence[Any],
+) -> Result:
+    """What was found for a model, in its names."""
     checked = None
     if traced.matched and solved.point is not None and solved.point.x is not None:
         until = math.inf if time_limit is None else started + time_limit
@@ -121,9 +167,6 @@ def solve(
         result = changed(result, nominal=reactions.values(dict(zip(values.index, values.tolist(), strict=True))))
     if result.answer is not None and active_objective(model) is None:
         result = changed(result, remark="the model has no active objective: any feasible values are an answer")
-    if load and result.answer is not None:
-        result.load_into(model, traced.variables, traced.constraints)
-    say_to(tee, result)
     return result
 
 

@@ -74,6 +74,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    if chosen.report is None and (chosen.title or chosen.author):
+        raise OptionError(
+            "--title and --author stand on the page of --report; add --report page.html, or leave them out."
+        )
     grid = None if chosen.grid is None else parse_call(chosen.grid, GRIDS, "grid")
     basis = None if chosen.basis is None else parse_call(chosen.basis, BASES, "basis")
     with aside(chosen.json):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,10 @@ from osilp_pyomo.index.enclosures.regions import Region
 
 # Dimensions of a set in which boxes are looked at; in more they are too many for any proof.
 _MOST_ENCLOSED = 12
+# Share of the way to the middle of a set by which vectors are kept from its border.
+_INSIDE = 1e-9
+# A place this share of the width beyond an end is at it.
+_ROUNDING = 1e-12
 
 Predicate = Callable[[FloatArray], BoolArray]
 
@@ -115,6 +119,25 @@ class Domain:
         """Length of each side; of a set of vectors 1 for a side on which nothing is uncertain, or without an end."""
         width = self.upper - self.lower
         return width if self.body is None else np.where((width > 0) & np.isfinite(width), width, 1.0)
+
+    def moved_to(self, other: Domain, points: FloatArray) -> FloatArray:
+        """Vectors of a set where they stand in another that has grown or moved: at the same shares of its box.
+
+        A hair inside of its border, for what rounding leaves outside is no vector of it.
+        """
+        if self is other or self.body is None or other.body is None or not other.body.convex:
+            return points
+        if not (self.bounded and other.bounded):
+            return points
+        moved = other.lower + (points - self.lower) * (other.width / self.width)
+        return moved + _INSIDE * (other.body.centre - moved)
+
+    def outside(self, coordinates: Sequence[float | None]) -> str | None:
+        """In words, which of some coordinates lies outside of the box by more than a rounding; None where none does."""
+        for name, at, low, high in zip(self.names, coordinates, self.lower, self.upper, strict=True):
+            if at is not None and not low - _ROUNDING * (high - low) <= at <= high + _ROUNDING * (high - low):
+                return f"{name} = {at:g}, outside of [{low:g}, {high:g}]"
+        return None
 
     @property
     def volume(self) -> float:

@@ -6,6 +6,9 @@ simplex goes on from the basis it had.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +16,7 @@ import highspy
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo.errors import SolverError
+from osilp_pyomo.errors import MissingPackageError, OptionError, SolverError
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.scaling import Scaling
 
@@ -24,6 +27,22 @@ FEASIBILITY_TOLERANCE = 1e-10
 # Seconds that a solve after numerical trouble may take: HiGHS was seen to go on for ever there.
 _LONGEST_RESTART = 20.0
 
+# Options of HiGHS that its users may not change, and what to do instead.
+_OURS = {
+    "time_limit": "give time_limit= to solve",
+    "solver": "give solver= to solve",
+    "output_flag": "give tee=True to solve",
+    "log_to_console": "give tee=True to solve",
+} | dict.fromkeys(
+    (
+        "primal_feasibility_tolerance", "dual_feasibility_tolerance", "mip_feasibility_tolerance", "kkt_tolerance",
+        "small_matrix_value", "large_matrix_value", "simplex_iteration_limit", "ipm_iteration_limit", "run_crossover",
+    ),
+    "what is claimed of an answer leans on it",
+)  # fmt: skip
+# What a user asked of HiGHS; it holds for all its models in a solve.
+_asked: ContextVar[Mapping[str, Any]] = ContextVar("asked", default={})  # noqa: B039 - read only
+
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: "optimal",
     highspy.HighsModelStatus.kInfeasible: "infeasible",
@@ -33,6 +52,35 @@ _STATUS = {
     highspy.HighsModelStatus.kIterationLimit: "iteration_limit",
     highspy.HighsModelStatus.kModelEmpty: "optimal",
 }
+
+
+@contextmanager
+def asked_of_highs(options: Mapping[str, Any] | None, what: str) -> Iterator[None]:
+    """Let options of HiGHS, by its own names, hold for all its models; unknown ones are refused."""
+    if options is not None and not isinstance(options, Mapping):
+        raise OptionError(
+            f"{what}: solver_options must be a dict of HiGHS' options, such as {{'threads': 2}} (got "
+            f"{type(options).__name__})."
+        )
+    trial = highspy.Highs()
+    trial.setOptionValue("output_flag", False)
+    for name, value in (options or {}).items():
+        if name in _OURS:
+            raise OptionError(f"{what}: HiGHS' option {name!r} is set by this package: {_OURS[name]}.")
+        status, before = trial.getOptionValue(name) if isinstance(name, str) else (highspy.HighsStatus.kError, None)
+        if status == highspy.HighsStatus.kError:
+            raise OptionError(f"{what}: HiGHS has no option {name!r}; its documentation lists them.")
+        try:
+            refused = trial.setOptionValue(name, value) == highspy.HighsStatus.kError
+        except TypeError:
+            refused = True
+        if refused:
+            raise OptionError(f"{what}: HiGHS does not take {value!r} for its option {name!r} (default {before!r}).")
+    token = _asked.set(dict(options or {}))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +106,15 @@ _TINY_BESIDE_INTEGERS = (1e-15, 1e-9)
 
 
 class HighsModel:
-    """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows."""
+    """A warm HiGHS model that starts as a :class:`FiniteLP` and can grow and lose rows.
 
-    def __init__(self, lp: FiniteLP, scaling: Scaling | None = None, *, keep_tiny: bool = False) -> None:
+    ``engine`` is another of HiGHS' solvers that its first solve begins with ("ipm", "hipo", "pdlp"); the simplex goes
+    on from the basis that this ends in, so that answers are vertices, as exact as ever.
+    """
+
+    def __init__(
+        self, lp: FiniteLP, scaling: Scaling | None = None, *, keep_tiny: bool = False, engine: str = ""
+    ) -> None:
         self._lp = lp
         self._integer = lp.integer.copy()
         self._scaling = Scaling.none(lp) if scaling is None else scaling
@@ -83,6 +137,9 @@ class HighsModel:
         self._set("mip_rel_gap", 1e-9)
         self._set("mip_abs_gap", 1e-9)
         self._set("mip_feasibility_tolerance", 1e-9)
+        for name, value in _asked.get().items():
+            self._set(name, value)
+        self._engine = engine
         self._pass(lp)
 
     def _set(self, name: str, value: Any) -> None:
@@ -171,6 +228,24 @@ class HighsModel:
         columns, cost_row = self._scaling.rows(np.arange(len(cost)), cost[None])
         self._highs.changeColsCost(len(columns), columns.astype(np.int32), cost_row[0] / self._scaling.cost)
 
+    def start(self, kept: IntArray) -> Any:
+        """Where the last solve ended, for :meth:`start_from` of a model that has these rows of it; None if unknown."""
+        basis = self._highs.getBasis()
+        if not basis.valid or self._integer.any() or self._scaling.mixed is not None:
+            return None
+        states = list(basis.row_status)
+        basis.row_status = [states[k] for k in kept.tolist()]
+        return basis
+
+    def start_from(self, start: Any) -> None:
+        """Begin the next solve where that of another model of the same size ended; else, as if it were new."""
+        if start is None or self._integer.any() or self._scaling.mixed is not None:
+            return
+        fits = len(start.col_status) == self._lp.columns and len(start.row_status) == self.rows
+        # One that does not fit is refused, and the solve begins anew.
+        if fits and self._highs.setBasis(start) == highspy.HighsStatus.kOk:
+            self._engine = ""
+
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""
         self._highs.deleteRows(len(numbers), np.sort(numbers).astype(np.int32))
@@ -236,6 +311,8 @@ class HighsModel:
         # Rows that are almost parallel can make the simplex go round in circles.
         self._set("simplex_iteration_limit", 20_000 + 20 * (self._lp.columns + self.rows))
         self._gave_up = False
+        if self._engine and not self._integer.any():
+            self._begin_by_engine()
         self._highs.run()
         if self._highs.getModelStatus() not in _STATUS or self._status() == "iteration_limit":
             self._from_the_beginning()
@@ -265,6 +342,19 @@ class HighsModel:
         row_duals = np.array(found.row_dual) * cost / self._sizes
         reduced_costs = self._scaling.reduced_costs(np.array(found.col_dual))
         return LPSolution(status, objective, objective, x, row_duals, reduced_costs)
+
+    def _begin_by_engine(self) -> None:
+        """Bring the model to an optimal basis, or near one, by another solver than the simplex."""
+        engine, self._engine = self._engine, ""
+        if self._highs.setOptionValue("solver", engine) == highspy.HighsStatus.kError:
+            raise MissingPackageError(
+                f"solver={engine!r} needs a part of HiGHS that is not installed; pip install highspy-extras, or take "
+                "solver='ipm'."
+            )
+        self._highs.run()
+        if engine == "pdlp" and self._status() == "optimal":
+            self._highs.crossover(self._highs.getSolution())
+        self._set("solver", "choose")
 
     def _integer_bound(self) -> float:
         """What HiGHS' branch and bound has proved of the objective so far."""

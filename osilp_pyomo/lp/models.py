@@ -7,11 +7,12 @@ rows that are in it, a few dozen, but no LP of all columns; only where hundreds 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
-from osilp_pyomo._options import AUTO, DUAL
+from osilp_pyomo._options import AUTO, DUAL, ENGINES
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.lp.columns import DenseColumns
 from osilp_pyomo.lp.finite import FiniteLP
@@ -37,7 +38,7 @@ def lp_model(
     wide = solver == DUAL or (solver == AUTO and lp.columns >= fewest and objection is None)
     if wide:
         return WideModel(lp, scaling, solver, keep_tiny=keep_tiny)
-    return HighsModel(lp, scaling, keep_tiny=keep_tiny)
+    return HighsModel(lp, scaling, keep_tiny=keep_tiny, engine=solver if solver in ENGINES else "")
 
 
 def _objection(lp: FiniteLP) -> str | None:
@@ -104,6 +105,15 @@ class WideModel:
     def dropped(self) -> bool:
         """Whether HiGHS left a coefficient out, where it has all columns; the dual leaves none out."""
         return self._whole is not None and self._whole.dropped
+
+    def start(self, kept: IntArray) -> Any:
+        """The prices of the last solve, for :meth:`start_from` of a model that has these rows of it."""
+        return self._dual[kept]
+
+    def start_from(self, start: Any) -> None:
+        """Begin the next solve at the prices of another model with as many rows."""
+        if isinstance(start, np.ndarray) and len(start) == self.rows:
+            self._dual = start.copy()
 
     def delete_rows(self, numbers: IntArray) -> None:
         """Take rows away; those behind them move up."""

@@ -6,8 +6,9 @@ and with them the row can be separated exactly. Thousands of terms are walked he
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any
 
@@ -44,6 +45,8 @@ class AffineTrace:
     lower: FloatArray | None
     upper: FloatArray | None
     lasting: bool
+    #: The row with the numbers of now, where all that may change was noted; None of it if it cannot be had so.
+    again: Callable[[], AffineTrace | None] | None = None
 
     def sharing(self, variables: tuple[Any, ...]) -> AffineTrace:
         """The same with this tuple of variables, where it holds the same ones: what it is asked is then known."""
@@ -122,11 +125,82 @@ def _equal(one: FloatArray | None, other: FloatArray | None) -> bool:
     return one is other if one is None or other is None else np.array_equal(one, other)
 
 
-class _Terms:
-    """Terms ``number * xi_k * variable`` found so far; k = 0 stands for the number 1, variable None for none."""
+_NUMBERS = (float, int, np.number)
 
-    def __init__(self, axes: Mapping[int, int]) -> None:
+
+class _Noted(float):
+    """A number with how it is computed from data, so that it can be computed again when they have changed."""
+
+    __slots__ = ("node", "parts")
+
+    parts: tuple[Any, ...]
+    node: Any
+
+    @classmethod
+    def of(cls, value: float, node: Any = None, parts: tuple[Any, ...] = ()) -> _Noted:
+        noted = cls(value)
+        noted.node, noted.parts = node, parts
+        return noted
+
+    def __mul__(self, other: Any) -> Any:
+        return _product(self, other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Any:
+        return _product(other, self) if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __neg__(self) -> _Noted:
+        return _Noted.of(-float(self), None, ("*", -1.0, self))
+
+    def nodes(self) -> set[int]:
+        """The ids of the data that it is made of."""
+        if self.node is not None:
+            return {id(self.node)}
+        return set().union(*(part.nodes() for part in self.parts if part.__class__ is _Noted))
+
+    def now(self) -> float:
+        """Its value with the data of now; not a number where they have none."""
+        if self.node is not None:
+            try:
+                value = self.node(exception=False)
+            except (ArithmeticError, ValueError, TypeError):
+                return math.nan
+            return float(value) if value.__class__ in native_numeric_types else math.nan
+        sign, *parts = self.parts
+        one, other = (part.now() if part.__class__ is _Noted else part for part in parts)
+        if sign == "*":
+            return float(one * other)
+        return float(one / other) if other else math.nan
+
+
+def _product(one: Any, other: Any) -> Any:
+    """A product, noted where one of its factors is; numpy's own numbers would forget it."""
+    if one.__class__ is _Noted or other.__class__ is _Noted:
+        return _Noted.of(float(one) * float(other), None, ("*", one, other))
+    return one * other
+
+
+def _ratio(one: Any, other: Any) -> Any:
+    """A ratio, noted where one of its parts is."""
+    if one.__class__ is _Noted or other.__class__ is _Noted:
+        return _Noted.of(float(one) / float(other), None, ("/", one, other))
+    return one / other
+
+
+class _Terms:
+    """Terms ``number * xi_k * variable`` found so far; k = 0 stands for the number 1, variable None for none.
+
+    With ``notes`` numbers that may change are noted: the list of all data that were read, and of places of numbers
+    that are made of them.
+    """
+
+    def __init__(self, axes: Mapping[int, int], notes: list[Any] | None = None) -> None:
         self.axes = axes
+        self.notes = notes
+        # Whether something that may change was read and could not be noted.
+        self.lost = False
+        self.noted: list[tuple[int, int, _Noted]] = []
+        # Blocks times a number that may change: their place, the number, and what it multiplies.
+        self.noted_blocks: list[tuple[int, _Noted, FloatArray]] = []
         self.factors: list[int] = []
         self.columns: list[int] = []
         self.numbers: list[float] = []
@@ -192,7 +266,7 @@ class _Terms:
                 below = self._number(node.args[1])
                 if below is None or below == 0:
                     raise NotAffineError
-                stack.append((node.args[0], scale / below, factor, column))
+                stack.append((node.args[0], _ratio(scale, below), factor, column))
             elif node.is_named_expression_type():
                 self.lasting = False
                 stack.append((node.args[0], scale, factor, column))
@@ -200,19 +274,21 @@ class _Terms:
                 number = self._number(node)
                 if number is None:
                     raise NotAffineError
-                stack.append((number, scale, factor, column))
+                self._put(_product(scale, number), factor, column)
 
     def _add_block(self, block: TermBlock, scale: float, factor: int, column: int) -> None:
         """The terms of a block, an array for each entry of the vector; its fixed variables are numbers."""
         variables, count = block.variables, len(block.variables)
         column_of = self.column_of
-        weights: Any = scale
+        noted = scale if scale.__class__ is _Noted else None
+        weights: Any = float(scale)
         if any(variable.fixed for variable in variables):
             self.lasting = False
+            self.lost |= self.notes is not None
             values = [each.value if each.fixed else 1.0 for each in variables]
             if None in values or (column and not all(each.fixed for each in variables)):
                 raise NotAffineError
-            weights = scale * np.array(values, dtype=float)
+            weights = weights * np.array(values, dtype=float)
             places = np.array([column if each.fixed else self.column(each) for each in variables])
         elif column:
             raise NotAffineError
@@ -226,6 +302,8 @@ class _Terms:
         for k, numbers in enumerate(found.values()):
             rows[k] = numbers
         entries = np.array([entry or factor for entry in found])
+        if noted is not None:
+            self.noted_blocks.append((len(self.parts), noted, rows))
         self.parts.append((entries[:, None], places[None, :], weights * rows))
 
     def _arrays(self, node: Any) -> dict[int, Any]:
@@ -263,6 +341,7 @@ class _Terms:
             if array_leaves(node):
                 return {0: self._data(node)}
         found = self._apart(node)
+        self.lost |= any(number.__class__ is _Noted for number in found.numbers)
         return {k: sum(n for n, f in zip(found.numbers, found.factors, strict=True) if f == k) for k in found.factors}
 
     def _data(self, node: Any) -> FloatArray:
@@ -272,6 +351,7 @@ class _Terms:
         if len(shape) != 1 or any(id(leaf) in self.axes for leaf in leaves):
             raise NotAffineError
         self.lasting = self.lasting and not leaves
+        self.lost |= bool(leaves)
         try:
             return block_values(TermBlock(node, (None,) * shape[0]), "")
         except (DataError, CannotCompileError):
@@ -288,6 +368,9 @@ class _Terms:
     def _flush(self) -> None:
         """Put the terms since the last block aside, in their order."""
         if self.numbers:
+            if self.notes is not None:
+                place = len(self.parts)
+                self.noted += [(place, k, each) for k, each in enumerate(self.numbers) if each.__class__ is _Noted]
             self.parts.append(
                 (np.array(self.factors, dtype=np.int64), np.array(self.columns, dtype=np.int64), np.array(self.numbers))
             )
@@ -310,8 +393,15 @@ class _Terms:
             if number.__class__ not in native_numeric_types:
                 # What has no value is named by the ordinary way of reading rows.
                 raise NotAffineError
-            self.lasting = False
-            self._put(scale * number, factor, column)
+            self._put(_product(scale, self._note(number, node)), factor, column)
+
+    def _note(self, number: Any, node: Any) -> Any:
+        """A number that was read from data, with what it was read from, where that is asked for."""
+        self.lasting = False
+        if self.notes is None:
+            return number
+        self.notes.append(node)
+        return _Noted.of(number, node)
 
     def _put(self, number: float, factor: int, column: int) -> None:
         self.factors.append(factor)
@@ -341,8 +431,7 @@ class _Terms:
                     number = one(exception=False)
                     if number.__class__ not in native_numeric_types:
                         raise NotAffineError
-                    self.lasting = False
-                    stack.append((other, scale * number, factor, column))
+                    stack.append((other, _product(scale, self._note(number, one)), factor, column))
                 return
         self._multiply(stack, left, right, scale, factor, column)
 
@@ -357,7 +446,7 @@ class _Terms:
             if terms.parts or terms.variables or (factor and any(terms.factors)):
                 raise NotAffineError
             for number, k in zip(terms.numbers, terms.factors, strict=True):
-                stack.append((other, scale * number, factor or k, column))
+                stack.append((other, _product(scale, number), factor or k, column))
             return
         for number, k, j in zip(first.numbers, first.factors, first.columns, strict=True):
             for other, other_k, other_j in zip(second.numbers, second.factors, second.columns, strict=True):
@@ -365,12 +454,13 @@ class _Terms:
                     raise NotAffineError
                 variable = first.variables[j - 1] if j else second.variables[other_j - 1] if other_j else None
                 place = column if variable is None else self.column(variable)
-                self._put(scale * number * other, factor or k or other_k, place)
+                self._put(_product(_product(scale, number), other), factor or k or other_k, place)
 
     def _apart(self, expression: Any) -> _Terms:
-        terms = _Terms(self.axes)
+        terms = _Terms(self.axes, self.notes)
         terms.add(expression, 1.0)
         self.lasting = self.lasting and terms.lasting
+        self.lost |= terms.lost
         return terms
 
     def _number(self, node: Any) -> float | None:
@@ -392,7 +482,7 @@ class _Terms:
             value = node(exception=False)
         except (ArithmeticError, ValueError, TypeError):
             return None
-        return float(value) if value.__class__ in native_numeric_types else None
+        return self._note(float(value), node) if value.__class__ in native_numeric_types else None
 
     def array(self) -> FloatArray:
         """The terms as an array (1 + d, 1 + variables)."""
@@ -421,12 +511,15 @@ def is_affine(expression: Any, placeholders: Sequence[Any]) -> bool:
     return True
 
 
-def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
+def affine_trace(relation: Any, axes: Mapping[int, int], noted: bool = False) -> AffineTrace | None:
     """A relation read as affine in the placeholders ``axes`` ({id: entry}) and in its variables; None if it is not.
 
-    Sides are turned as the user wrote them: ``>=`` gives a lower limit.
+    Sides are turned as the user wrote them: ``>=`` gives a lower limit. With ``noted`` the row tells itself again when
+    data have changed.
     """
-    terms = _Terms(axes)
+    notes: list[Any] | None = [] if noted else None
+    terms = _Terms(axes, notes)
+    limits: list[_Terms] = []
     try:
         if isinstance(relation, relational.RangedExpression):
             low, body, high = relation.args
@@ -434,14 +527,37 @@ def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
             limits = [terms._apart(limit) for limit in (low, high)]
             if any(limit.variables for limit in limits):
                 return None
-            sides: list[FloatArray | None] = [limit.array()[:, 0] for limit in limits]
         else:
             left, right = relation.args
             terms.add(left, 1.0)
             terms.add(right, -1.0)
-            sides = [None, np.zeros(len(axes) + 1)]
     except NotAffineError:
         return None
+    found = _trace_of(relation, terms, limits)
+    if found is None or notes is None or found.lasting:
+        return found
+    everything = [terms, *limits]
+    numbers = [number for each in everything for _, _, number in each.noted]
+    numbers += [number for each in everything for _, number, _ in each.noted_blocks]
+    known = set().union(*(number.nodes() for number in numbers))
+    if any(each.lost for each in everything) or not {id(node) for node in notes} <= known:
+        return found
+
+    def again() -> AffineTrace | None:
+        for each in everything:
+            for part, place, number in each.noted:
+                each.parts[part][2][place] = number.now()
+            for part, number, rows in each.noted_blocks:
+                each.parts[part][2][...] = number.now() * rows
+        renewed = _trace_of(relation, terms, limits)
+        return None if renewed is None else replace(renewed, again=again)
+
+    return replace(found, again=again)
+
+
+def _trace_of(relation: Any, terms: _Terms, limits: Sequence[_Terms]) -> AffineTrace | None:
+    """The terms of a relation as arrays; None where they are no finite numbers."""
+    sides = [limit.array()[:, 0] for limit in limits] if limits else [None, np.zeros(len(terms.axes) + 1)]
     whole = terms.array()
     matrix, constant = whole[:, 1:], whole[:, 0]
     if not terms.variables or not np.all(np.isfinite(whole)):
@@ -453,7 +569,7 @@ def affine_trace(relation: Any, axes: Mapping[int, int]) -> AffineTrace | None:
         sign = -1.0 if reads_as_lower(relation) else 1.0
         assert upper is not None
         return AffineTrace(tuple(terms.variables), sign * matrix, sign * upper, sign * upper, terms.lasting)
-    if not isinstance(relation, relational.RangedExpression) and reads_as_lower(relation):
+    if not limits and reads_as_lower(relation):
         assert upper is not None
         return AffineTrace(tuple(terms.variables), -matrix, -upper, None, terms.lasting)
     return AffineTrace(tuple(terms.variables), matrix, lower, upper, terms.lasting)

@@ -107,14 +107,15 @@ def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:
 
 
 def still_affine(
-    data: SemiInfiniteConstraintData, domain: Domain, tried: bool, known: SharedVariables
+    data: SemiInfiniteConstraintData, domain: Domain, tried: bool, known: SharedVariables, noted: bool = False
 ) -> tuple[AffineTrace | None, bool]:
     """The numbers of a row that is affine in an uncertain vector, as its rule gives them now; None if it is not.
 
     ``tried`` asks to compare them with the rule called with numbers; the second answer is whether they have changed.
+    ``noted`` asks for a row that can be read again.
     """
     owner = data.parent_component()
-    trace = owner.read_affine(data.trace) if data.affine is None else data.affine.unfixed(known)
+    trace = owner.read_affine(data.trace, noted) if data.affine is None else data.affine.unfixed(known)
     if trace is None or not tried or _same_numbers(data, trace, domain):
         return trace, False
     # The rule may have read a Param's value when it was traced: trace it again with today's.

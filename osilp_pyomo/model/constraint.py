@@ -43,6 +43,7 @@ from osilp_pyomo.model.affine import AffineTrace, affine_trace
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, NumbersNeededError, Vector
 from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
 from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
+from osilp_pyomo.model.looked_at import watched_rule
 from osilp_pyomo.model.mathematics import constraint_card, constraint_latex
 from osilp_pyomo.model.sets import (
     body_of,
@@ -373,13 +374,15 @@ class SemiInfiniteConstraint(Constraint):
         """Whether its index holds an uncertain vector."""
         return any(is_uncertainty_set(each) for each in self.continuous_sets)
 
-    def read_affine(self, relation: Any) -> AffineTrace | None:
+    def read_affine(self, relation: Any, noted: bool = False) -> AffineTrace | None:
         """A relation over the placeholders as one affine in them; None if it is not."""
-        return affine_trace(relation, {id(each): entry for entry, each in enumerate(self.placeholders)})
+        return affine_trace(relation, {id(each): entry for entry, each in enumerate(self.placeholders)}, noted)
 
     def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, numbers or placeholders."""
-        return self.user_rule(self.parent_block(), *self.arguments(index, point))
+        arguments = self.arguments(index, point)
+        with watched_rule(point):
+            return self.user_rule(self.parent_block(), *arguments)
 
     def call_with_numbers(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, given as numbers; where it takes none, as Params that hold them."""

@@ -6,8 +6,9 @@ function with an array for each leaf that differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -127,11 +128,20 @@ def _strict(node: Any) -> tuple[bool, bool]:
 #: Terms of a block to be compiled: their columns, the names of their variables, and the block.
 BlockTerms = tuple[NDArray[np.int64], tuple[str, ...], TermBlock]
 
+#: For each slot of a group how its data are read again; None where they are numbers that cannot change.
+SlotReaders = tuple[Callable[[], tuple[Any, str | None, str | None]] | None, ...]
+
 
 def group_terms(
-    terms: Sequence[tuple[int, str, Any]], axes: Mapping[int, int], what: str, blocks: Sequence[BlockTerms] = ()
+    terms: Sequence[tuple[int, str, Any]],
+    axes: Mapping[int, int],
+    what: str,
+    blocks: Sequence[BlockTerms] = (),
+    readers: list[SlotReaders] | None = None,
 ) -> tuple[TermGroup, ...]:
     """Compile (column, variable name, coefficient) terms and blocks of them, one function for each shape.
+
+    To ``readers`` is added, for each group, how its data are read again.
 
     Raises
     ------
@@ -145,7 +155,7 @@ def group_terms(
         terms = list(terms)
         for columns, variables, block in blocks:
             if has_one_shape(block.tree):
-                groups.append(_block_group(columns, variables, block, axes, what))
+                groups.append(_block_group(columns, variables, block, axes, what, readers))
             else:
                 names = variables if len(variables) == 1 else [""] * len(columns)
                 terms += [
@@ -157,13 +167,18 @@ def group_terms(
         shape, slots = shape_of(coefficient, axes)
         members.setdefault(shape, []).append((column, variable, slots))
     for shape, found in members.items():
-        slots, parameters, literals = [], [], []
+        slots, parameters, literals, again = [], [], [], []
         for leaves in zip(*(entry[2] for entry in found), strict=True):
             slot, name, literal = slot_of(leaves, what)
             literals.append(literal)
             if literal is None:
                 slots.append(slot)
                 parameters.append(name)
+                if readers is not None:
+                    lasting = all(leaf.__class__ in native_numeric_types for leaf in leaves)
+                    again.append(None if lasting else partial(slot_of, leaves, what))
+        if readers is not None:
+            readers.append(tuple(again))
         formula = Formula(shape, tuple(literals))
         source, switches = formula.source(slots)
         groups.append(
@@ -178,6 +193,23 @@ def group_terms(
             )
         )
     return tuple(groups)
+
+
+def read_again(group: TermGroup, readers: SlotReaders) -> TermGroup:
+    """A group with the data of now; the same one where none has changed."""
+    slots = tuple(slot if reader is None else reader()[0] for slot, reader in zip(group.slots, readers, strict=True))
+    if all(map(_same_data, slots, group.slots)):
+        return group
+    assert group.formula is not None
+    # Knots of curves stand in the source.
+    source, switches = group.formula.source(slots)
+    return replace(group, kernel=kernel_of(source), slots=slots, switches=tuple(map(kernel_of, switches)))
+
+
+def _same_data(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return isinstance(one, CurveStack) and isinstance(other, CurveStack) and one.same_values(other)
 
 
 def condition_region(expression: Any, axes: Mapping[int, int], what: str) -> FormulaRegion | None:
@@ -220,17 +252,26 @@ def _has_array_exponent(node: Any) -> bool:
 
 
 def _block_group(
-    columns: NDArray[np.int64], variables: tuple[str, ...], block: TermBlock, axes: Mapping[int, int], what: str
+    columns: NDArray[np.int64],
+    variables: tuple[str, ...],
+    block: TermBlock,
+    axes: Mapping[int, int],
+    what: str,
+    readers: list[SlotReaders] | None = None,
 ) -> TermGroup:
     """The terms of a block as one group."""
     shape, leaves = shape_of(block.tree, axes)
-    slots, parameters, literals = [], [], []
+    slots, parameters, literals, again = [], [], [], []
     for leaf in leaves:
         slot, name, literal = array_slot(leaf, len(columns), what)
         literals.append(literal)
         if literal is None:
             slots.append(slot)
             parameters.append(name)
+            lasting = leaf.__class__ is ArrayLeaf and leaf.numbers
+            again.append(None if lasting else partial(array_slot, leaf, len(columns), what))
+    if readers is not None:
+        readers.append(tuple(again))
     formula = Formula(shape, tuple(literals))
     source, switches = formula.source(slots)
     kernels = tuple(map(kernel_of, switches))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,15 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
 from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
 from osilp_pyomo.model.convex_terms import CurvedReader
-from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, literal_text, shape_of
+from osilp_pyomo.model.formulas import (
+    CannotCompileError,
+    SlotReaders,
+    group_terms,
+    has_one_shape,
+    literal_text,
+    read_again,
+    shape_of,
+)
 from osilp_pyomo.model.functions.component import FunctionVar, function_vars
 from osilp_pyomo.model.functions.equalities import equality_rows
 from osilp_pyomo.model.integrals.dae import ExactIntegrals
@@ -114,6 +123,44 @@ def _trace_model(
     model: Any, families: tuple[SemiInfiniteConstraintData, ...], alone: bool, convex: bool = False
 ) -> TracedModel:
     """Read objective and ordinary rows, unless the families are to be read ``alone``, and compile the families."""
+    return assembled(read_model(model, families, alone, convex))
+
+
+@dataclass(eq=False)
+class ModelReading:
+    """What was read of a model: terms with their coefficients as expressions, and rows compiled.
+
+    ``readers`` say for each family how the data of its rows are read again, where that was asked for; ``lasting`` is
+    whether all of it stays right while no part of the model changes but data: nothing curved, no rule that is called
+    at points or that gives another row now than when it was declared.
+    """
+
+    model: Any
+    alone: bool
+    families: tuple[SemiInfiniteConstraintData, ...]
+    columns: Columns
+    curved: CurvedReader
+    objective: Any
+    cost: LinearTerms
+    constraints: list[Any]
+    relations: list[Any]
+    domains: list[Domain]
+    readings: list[AffineTrace | RelationTerms | None]
+    compiled: list[Rows | None]
+    readers: list[RowReaders | None]
+    lasting: bool
+    #: Families as they were assembled last, with their rows and domain, and the equations among them.
+    known: dict[int, tuple[Rows | None, Domain, Family, MatchedRows | None]] = field(default_factory=dict)
+
+
+def read_model(
+    model: Any,
+    families: tuple[SemiInfiniteConstraintData, ...],
+    alone: bool = False,
+    convex: bool = False,
+    noted: bool = False,
+) -> ModelReading:
+    """Read objective, ordinary rows and families; with ``noted``, so that data can be read again."""
     # Equations last: what is left of the families without them keeps its numbers.
     families = tuple(
         sorted(
@@ -144,7 +191,10 @@ def _trace_model(
     domains = [known_domains.of(family) for family in families]
     tried = _families_to_try(model, families)
     shared = SharedVariables()
-    readings = _read_families(families, domains, tried, convex, shared)
+    odd: list[Any] = []
+    readings = _read_families(families, domains, tried, convex, shared, odd, noted)
+    nonlinear = bool(cost.nonlinear) or any(terms.nonlinear for _, terms, _ in relations)
+    nonlinear |= any(isinstance(row, RelationTerms) and bool(row.body.nonlinear) for row in readings)
     readings = [
         curved.read_family(row, family, number, domains[number]) if isinstance(row, RelationTerms) else row
         for number, (family, row) in enumerate(zip(families, readings, strict=True))
@@ -159,38 +209,65 @@ def _trace_model(
             last = row.variables
         columns.register(row.terms(), what)
     names = Names(columns.variables)
-    compiled = [
+    readers: list[RowReaders | None] = [RowReaders() if noted else None for _ in families]
+    compiled: list[Rows | None] = [
         affine_rows(row, columns.of, shared)
         if isinstance(row, AffineTrace)
         else None
         if row is None
         else _compile(family, row, columns)
         if row.body.nonlinear
-        else _traced_rows(family, row, columns, domain, names)
-        for family, row, domain in zip(families, readings, domains, strict=True)
+        else _traced_rows(family, row, columns, domain, names, odd, again)
+        for family, row, domain, again in zip(families, readings, domains, readers, strict=True)
     ]
-    if any(rows is None for rows in compiled):
+    sampled = any(rows is None for rows in compiled)
+    if sampled:
         # A rule that is called at each point may use any variable at any of them.
         columns.register_all(model)
-    core = _core_lp(objective, cost, columns, constraints, relations)
-    traced = tuple(
-        _family(family, rows, columns, domain, names)
-        for family, rows, domain in zip(families, compiled, domains, strict=True)
-    )
-    traced = tuple(
-        replace(family, curvature=read_curvature(row, owner.placeholders, columns.of, family))
-        if isinstance(row, RelationTerms) and family.domain.body is not None and isinstance(family.rows, TracedRows)
-        else family
-        for family, row, owner in zip(traced, readings, (each.parent_component() for each in families), strict=True)
-    )
-    kept = sum(alone or not family.is_equation for family in families)
-    matched = tuple(map(equality_rows, families[kept:], traced[kept:]))
+    lasting = not (nonlinear or odd or sampled or integrals.found)
+    return ModelReading(
+        model, alone, families, columns, curved, objective, cost, constraints, relations, domains, readings, compiled,
+        readers, lasting,
+    )  # fmt: skip
+
+
+def assembled(read: ModelReading) -> TracedModel:
+    """The problem in arrays of what was read."""
+    columns, families, domains = read.columns, read.families, read.domains
+    core = _core_lp(read.objective, read.cost, columns, read.constraints, read.relations)
+    names = Names(columns.variables)
+    made = [_made(read, number, names) for number in range(len(families))]
+    traced = tuple(family for family, _ in made)
+    kept = sum(read.alone or not family.is_equation for family in families)
+    matched = tuple(each for _, each in made if each is not None)
     core = with_matched_rows(core, matched)
-    problem = SemiInfiniteLP(core, traced[:kept], curved.part(core, domains))
-    functions = () if alone else tuple(_function_columns(model, columns))
+    problem = SemiInfiniteLP(core, traced[:kept], read.curved.part(core, domains))
+    functions = () if read.alone else tuple(_function_columns(read.model, columns))
     return TracedModel(
-        problem, tuple(columns.variables), tuple(constraints), families[:kept], matched, families[kept:], functions
+        problem,
+        tuple(columns.variables),
+        tuple(read.constraints),
+        families[:kept],
+        matched,
+        families[kept:],
+        functions,
     )
+
+
+def _made(read: ModelReading, number: int, names: Names) -> tuple[Family, MatchedRows | None]:
+    """One family in arrays, and its ordinary rows if it is an equation; those of the last time if nothing changed."""
+    data, rows = read.families[number], read.compiled[number]
+    domain, row = read.domains[number], read.readings[number]
+    last = read.known.get(number)
+    if last is not None and rows is not None and last[0] is rows and last[1] is domain:
+        return last[2], last[3]
+    family = _family(data, rows, read.columns, domain, names)
+    if isinstance(row, RelationTerms) and family.domain.body is not None and isinstance(family.rows, TracedRows):
+        curvature = read_curvature(row, data.parent_component().placeholders, read.columns.of, family)
+        family = replace(family, curvature=curvature)
+    equation = equality_rows(data, family) if data.is_equation and not read.alone else None
+    read.known[number] = rows, domain, family, equation
+    return family, equation
 
 
 def _is_bound_of_fixed(family: SemiInfiniteConstraintData) -> bool:
@@ -391,8 +468,13 @@ def _read_families(
     tried: set[int],
     convex: bool,
     known: SharedVariables,
+    odd: list[Any],
+    noted: bool = False,
 ) -> list[AffineTrace | RelationTerms | None]:
-    """The rows of all families; where one that was tried has changed, all others of its component are tried too."""
+    """The rows of all families; where one that was tried has changed, all others of its component are tried too.
+
+    Those whose rule gives another row now than when it was declared are added to ``odd``.
+    """
     changed: dict[int, list[SemiInfiniteConstraintData]] = {}
 
     def read(data: SemiInfiniteConstraintData, domain: Domain, try_it: bool) -> AffineTrace | RelationTerms | None:
@@ -400,7 +482,7 @@ def _read_families(
         if data.trace is None:
             return None
         if data.parent_component().uncertain:
-            trace, differs = still_affine(data, domain, try_it, known)
+            trace, differs = still_affine(data, domain, try_it, known, noted)
             if differs:
                 changed.setdefault(id(data.parent_component()), []).append(data)
             if trace is not None:
@@ -413,6 +495,7 @@ def _read_families(
             readings[place] = read(family, domain, True)
     for found in changed.values():
         warn_of_change(found)
+        odd += found
     return readings
 
 
@@ -446,15 +529,22 @@ def _lipschitz(data: SemiInfiniteConstraintData, domain: Domain) -> FloatArray |
 
 
 def _traced_rows(
-    data: SemiInfiniteConstraintData, row: RelationTerms, columns: Columns, domain: Domain, names: Sequence[str]
+    data: SemiInfiniteConstraintData,
+    row: RelationTerms,
+    columns: Columns,
+    domain: Domain,
+    names: Sequence[str],
+    odd: list[Any],
+    readers: RowReaders | None,
 ) -> TracedRows | None:
     """Compiled rows that agree with the rule; None, after a warning, where there are none."""
     try:
-        rows = _compile(data, row, columns)
+        rows = _compile(data, row, columns, readers)
         with without_record():
             reason = disagreement(data, rows, columns, domain, names)
         if reason is None:
             return rows
+        odd.append(data)
         # The rule may have read a Param's value when it was traced: trace it again with today's.
         fresh, _ = data.parent_component()._trace(data.index(), data.name)
         what = f"SemiInfiniteConstraint '{data.name}'"
@@ -481,7 +571,29 @@ def _traced_rows(
     return None
 
 
-def _compile(data: SemiInfiniteConstraintData, row: RelationTerms, columns: Columns) -> TracedRows:
+@dataclass(eq=False)
+class RowReaders:
+    """How the data of compiled rows are read again, group by group."""
+
+    groups: list[SlotReaders] = field(default_factory=list)
+    lower: list[SlotReaders] = field(default_factory=list)
+    upper: list[SlotReaders] = field(default_factory=list)
+
+    def read_again(self, rows: TracedRows) -> TracedRows:
+        """Rows with the data of now; the same ones where nothing has changed."""
+        parts = []
+        for groups, readers in ((rows.groups, self.groups), (rows.lower, self.lower), (rows.upper, self.upper)):
+            parts.append(None if groups is None else tuple(map(read_again, groups, readers)))
+        groups, lower, upper = parts
+        pairs = ((groups, rows.groups), (lower, rows.lower), (upper, rows.upper))
+        if all(one is other or (one and all(map(is_, one, other or ()))) for one, other in pairs):
+            return rows
+        return TracedRows(groups or (), lower, upper)
+
+
+def _compile(
+    data: SemiInfiniteConstraintData, row: RelationTerms, columns: Columns, readers: RowReaders | None = None
+) -> TracedRows:
     owner = data.parent_component()
     axes = {id(placeholder): axis for axis, placeholder in enumerate(owner.placeholders)}
     what = f"SemiInfiniteConstraint '{data.name}'"
@@ -491,10 +603,16 @@ def _compile(data: SemiInfiniteConstraintData, row: RelationTerms, columns: Colu
     ]
     blocks = [(columns.columns_of(block, what), owner_names(block), block) for block in row.body.blocks]
 
-    def limit(terms: list[Any] | None) -> tuple[TermGroup, ...] | None:
-        return None if terms is None else group_terms([(0, "", term) for term in terms], axes, what)
+    again = RowReaders()
 
-    return TracedRows(group_terms(body, axes, what, blocks), limit(row.lower), limit(row.upper))
+    def limit(terms: list[Any] | None, into: list[SlotReaders]) -> tuple[TermGroup, ...] | None:
+        return None if terms is None else group_terms([(0, "", term) for term in terms], axes, what, readers=into)
+
+    groups = group_terms(body, axes, what, blocks, again.groups)
+    rows = TracedRows(groups, limit(row.lower, again.lower), limit(row.upper, again.upper))
+    if readers is not None:
+        readers.groups, readers.lower, readers.upper = again.groups, again.lower, again.upper
+    return rows
 
 
 def owner_names(block: TermBlock) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, allow_calls
 from osilp_pyomo.offline.rows import TimeUpError
 from osilp_pyomo.offline.search.clusters import cluster_means
 from osilp_pyomo.offline.search.scan import Search, Violations
+from osilp_pyomo.offline.warmth import HeldExchange, Warmth
 
 # Rows added for one family in one iteration at most.
 _ADDED = 200
@@ -46,6 +47,8 @@ _CLUSTER_RADII = (0.15, 0.01)
 _STALLED, _ROUNDING = 15, 1e-6
 # A relative violation at a limit that is worth repairing, and a bracket, relative to 1 + |objective|, that is closed.
 _NEARLY, _CLOSED = 1e-6, 1e-9
+# Rows that were slack more often than this, one time after the other, are not held for the next problem.
+_HELD = 0
 # A move towards a Slater point can uncover a violation that was hidden beside a larger one.
 _REPAIRS = 3
 # A direction that improves the objective by more than this share of its largest cost, over a unit box, is a ray.
@@ -65,6 +68,7 @@ class ExchangeOptions:
     ``tolerance`` is the violation that counts as none, relative to the size of the row's terms. A row that was slack
     more than ``patience`` times in a row while the bound moved is dropped. ``solver`` is how the LPs are solved,
     ``keep_tiny`` keeps coefficients that HiGHS takes for rounding, and ``proof`` says whether answers are proved.
+    ``warmth`` is where a solve leaves what the next one of nearly the same problem begins with (``warmth.py``).
     """
 
     tolerance: float = 1e-9
@@ -75,6 +79,7 @@ class ExchangeOptions:
     solver: str = AUTO
     keep_tiny: bool = False
     proof: bool | str = AUTO
+    warmth: Warmth | None = None
 
     def remaining_since(self, started: float) -> ExchangeOptions:
         """Options for auxiliary solves: no progress reports, and the time limit that remains (possibly negative)."""
@@ -135,7 +140,14 @@ class _WorkingSet:
 class Exchange:
     """A warm LP and the searches that feed it; ``run`` may be called again after a search has learned."""
 
-    def __init__(self, problem: SemiInfiniteLP, searches: Sequence[Search], options: ExchangeOptions) -> None:
+    def __init__(
+        self,
+        problem: SemiInfiniteLP,
+        searches: Sequence[Search],
+        options: ExchangeOptions,
+        held: HeldExchange | None = None,
+    ) -> None:
+        """Begin with the rows that each search begins with, or with those that another exchange ended with."""
         self.problem = problem
         self.searches = tuple(searches)
         self.options = options
@@ -163,8 +175,43 @@ class Exchange:
         # What tells that the problem is unbounded: a ray with its families and searches, and a point.
         self.ray: tuple[SemiInfiniteLP, tuple[Search, ...], FloatArray] | None = None
         self.witness: FloatArray | None = None
-        for search in self.searches:
-            self._add(search, *search.beginning())
+        if held is None or not self._take_up(held):
+            for search in self.searches:
+                self._add(search, *search.beginning())
+
+    def _take_up(self, held: HeldExchange) -> bool:
+        """Add the rows of another exchange in their order, and begin where its LP ended; False if there are none."""
+        places: dict[int, FloatArray] = {}
+        for number, family in enumerate(self.problem.families):
+            mine = [k for k, owner in enumerate(held.owners) if owner == number]
+            if mine:
+                points = held.families[number].domain.moved_to(family.domain, np.array([held.points[k] for k in mine]))
+                inside = family.domain.contains(points)
+                places.update((k, point) for k, point, in_it in zip(mine, points, inside, strict=True) if in_it)
+        kept = sorted(places)
+        # Rows of one search that follow each other are evaluated together.
+        for _, run in groupby(kept, lambda k: id(self._place[held.owners[k]][0])):
+            rows = list(run)
+            search = self._place[held.owners[rows[0]]][0]
+            members = np.array([self._place[held.owners[k]][1] for k in rows])
+            self._add(search, members, np.array([places[k] for k in rows]))
+        if len(self.working.family) == len(held.owners):
+            self.model.start_from(held.start)
+        return bool(kept)
+
+    def held(self) -> HeldExchange:
+        """What another exchange can begin with."""
+        # Those that were binding not long ago: with all others each LP takes longer than a few iterations more.
+        kept = np.flatnonzero(self.working.slack <= _HELD)
+        first = len(self.problem.core.row_lower)
+        start = self.model.start(np.concatenate([np.arange(first), first + kept]))
+        return HeldExchange(
+            self.problem.families,
+            self.searches,
+            tuple(self.working.family[k] for k in kept.tolist()),
+            tuple(self.working.point[k] for k in kept.tolist()),
+            start,
+        )
 
     def add_points(self, number: int, points: FloatArray) -> int:
         """Add the rows of one family at points; return how many were new."""
@@ -195,6 +242,8 @@ class Exchange:
         """Exchange until nothing is violated, or a limit is met (by default that of the options)."""
         most = self.options.iteration_limit if iterations is None else iterations
         best_bound, status, solution = np.nan, "iteration_limit", None
+        # Rows that the relaxation needs cost linear programs, and not one with integers each.
+        self._relax()
         smallest, stalled = np.inf, 0
         found: tuple[Violations, ...] = ()
         checked_rays = 0
@@ -293,7 +342,11 @@ class Exchange:
         self._relaxed = True
         relaxed = SemiInfiniteLP(replace(core, integer=np.zeros(core.columns, dtype=bool)), self.problem.families)
         inner = Exchange(relaxed, self.searches, self.remaining())
-        inner.run()
+        for number, points in enumerate(self._points(self.working)):
+            inner.add_points(number, points)
+        if inner.run().x is not None:
+            # What binds there is enough: with all rows branch and bound takes longer.
+            inner.working.keep(np.flatnonzero(inner.working.slack == 0))
         return sum(self.add_points(number, points) for number, points in enumerate(inner._points(inner.working))) > 0
 
     # -- rows ------------------------------------------------------------------------------------

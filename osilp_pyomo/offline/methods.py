@@ -183,8 +183,13 @@ def by_exchange(
             )
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
-    searches = searches_for(families)
-    exchange = Exchange(bounded, searches, options)
+    searches, warmth = searches_for(families), options.warmth
+    held = None if warmth is None else warmth.exchange
+    if held is not None and held.fits(families):
+        searches = held.searches_for(families, searches)
+    else:
+        held = None
+    exchange = Exchange(bounded, searches, options, held)
     for number, points in enumerate(begun):
         # Whatever told them: a row that is none of the problem's would make the bound too high.
         own = families[number].own_points(points)
@@ -200,6 +205,8 @@ def by_exchange(
         if not _learn_from_audit(exchange, outcome, looks):
             break
         outcome = exchange.run_on(outcome)
+    if warmth is not None:
+        warmth.exchange = exchange.held() if outcome.x is not None else None
     if fix_integers:
         outcome = exchange.with_prices(outcome)
     checked = None

@@ -13,7 +13,7 @@ import pandas as pd
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import Shown, some_of
 from osilp_pyomo._frames import as_pandas
-from osilp_pyomo._options import AUTO, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
+from osilp_pyomo._options import AUTO, ENGINES, HIGHS, SEED, SOLVER, TIME_LIMIT, whole_number
 from osilp_pyomo._reporting import IterationReporter, bar
 from osilp_pyomo.errors import DataError, OptionError
 from osilp_pyomo.index.bases import Functionals
@@ -405,10 +405,10 @@ class OnlineProgram(Shown, ProgramData):
         TIME_LIMIT.check(time_limit, "solve_offline")
         if is_chunked(data):
             self._refuse_beside_chunks("solve_offline", data, profiles)
-            if method == "projected" and solver == HIGHS:
+            if method == "projected" and solver in (HIGHS, *ENGINES):
                 raise OptionError(
-                    "solve_offline: arrivals in chunks are never all columns of one LP; leave solver='highs' out, or "
-                    "give them as one DataFrame."
+                    f"solve_offline: arrivals in chunks are never all columns of one LP; leave solver={solver!r} out, "
+                    "or give them as one DataFrame."
                 )
             if method == "projected":
                 return solve_chunks(

@@ -17,6 +17,7 @@ from pyomo.contrib.solver.common.results import SolutionStatus
 from pyomo.contrib.solver.common.util import NoFeasibleSolutionError, NoOptimalSolutionError
 
 from osilp_pyomo._files import write_text_at_once
+from osilp_pyomo._options import SOLVERS
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.plugins.options import NAMES, RENAMED, OsilpConfig, refuse_unknown
 from osilp_pyomo.plugins.results import VERSION, OsilpResults, why_not_optimal
@@ -282,7 +283,7 @@ def _under_our_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     asked = dict(given)
     for name, why in _REFUSED.items():
         # "solver" is an option of solve as well, which says how the LPs are solved.
-        if name == "solver" and asked.get(name) in ("auto", "dual", "highs"):
+        if name == "solver" and asked.get(name) in SOLVERS:
             continue
         value = asked.pop(name, None)
         if value is not None and value is not False:

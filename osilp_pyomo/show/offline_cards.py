@@ -15,6 +15,7 @@ from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.late import unmade
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.result_text import result_lines
+from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.cards import Card, count_of, data_table, escaped, labelled, number_text
 from osilp_pyomo.show.mathml import mathml
 from osilp_pyomo.show.sketches import BLUE, RED, Line, sketch
@@ -22,7 +23,7 @@ from osilp_pyomo.show.sketches import BLUE, RED, Line, sketch
 # What a result says first; the rest unfolds.
 _FIRST = (
     "objective", "remark", "bracket", "bound", "equations", "violation", "price", "worst case", "conflict", "policy",
-    "trouble",
+    "trouble", "units",
 )  # fmt: skip
 # Values whose names are asked for without being looked at by the user.
 _VALUES = 20_000
@@ -45,7 +46,7 @@ def result_card(result: Any) -> str:
         first,
         pictures=[]
         if result.answer is None or result.answer.price is None
-        else _price_sketches(result.answer.price.values()),
+        else _price_sketches(result.answer.price.values(), result.units),
         folds=[*_checks(rest), *_tables(result)],
     )
     return card.html()
@@ -99,18 +100,18 @@ def _atoms(price: Price) -> pd.DataFrame | None:
         return None
 
 
-def _price_sketches(prices: Iterable[Price]) -> list[str]:
+def _price_sketches(prices: Iterable[Price], units: Units | None = None) -> list[str]:
     """Pictures of the largest prices along one coordinate."""
     drawn = [price for price in prices if len(price.masses) and _is_interval(price.domain)]
     drawn.sort(key=lambda price: -abs(price.total))
-    return [_price_sketch(price) for price in drawn[:_PICTURES]]
+    return [_price_sketch(price, units or Units()) for price in drawn[:_PICTURES]]
 
 
 def _is_interval(domain: Domain) -> bool:
     return domain.dimension == 1 and domain.bounded and domain.body is None
 
 
-def _price_sketch(price: Price) -> str:
+def _price_sketch(price: Price, units: Units) -> str:
     domain = price.domain
     ends = (float(domain.lower[0]), float(domain.upper[0]))
     if _atoms(price) is not None:
@@ -118,7 +119,9 @@ def _price_sketch(price: Price) -> str:
     else:
         at = np.linspace(*ends, _POINTS)
         line, what = Line(at, np.asarray(price(at), dtype=float), RED, "area"), f"price per unit of {domain.names[0]}"
-    return sketch([line], domain.names[0], ends, f"{what} of '{price.family}'")
+    unit = units.prices.get(price.family, "")
+    caption = f"{what} of '{price.family}'" + (f" [{unit}]" if unit and line.kind == "spikes" else "")
+    return sketch([line], units.with_unit(domain.names[0]), ends, caption)
 
 
 def function_card(function: Any) -> str:

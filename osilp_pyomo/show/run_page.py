@@ -258,7 +258,7 @@ class _Page:
     ) -> list[panels.Panel]:  # fmt: skip
         unit = self.units[family.name]
         totals = [price.total for price in prices]
-        worth = f"for {f'1 {unit}' if unit else 'one unit'} more at every place"
+        worth = f"for one unit{f' ({unit})' if unit else ''} more at every place"
         label = f"worth of more {self.word}"
         tiles = [panels.tile("price", label, self.units.goal, [totals], [[worth] * len(totals)], family.name)]
         upper = limits.get(1)

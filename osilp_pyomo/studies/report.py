@@ -124,7 +124,9 @@ def _words(answer: Answer, guards: Sequence[str]) -> dict[str, str]:
     kept = "capacity" if answer.capacity else "limits"
     guarded = {GUARDED[guard]: f"{_GUARDS[guard][0].upper()}{_GUARDS[guard][1:]}." for guard in guards}
     return {
+        "arrival": "A request, a customer or an order; it is taken or refused, or served in part, when it comes.",
         "policy": "A rule that decides each arrival when it comes, before the next one is known.",
+        "trial": "One run of all policies on the same arrivals; the next has others, or the same in another order.",
         **(guarded if len(guards) > 1 else {}),
         "best possible": benchmark_text(answer),
         kept: "Never exceeded means: in no trial, at no point that was looked at, those between the points of the grid "

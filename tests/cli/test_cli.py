@@ -143,12 +143,16 @@ def test_a_model_that_has_no_answer_ends_with_3(tmp_path):
 @pytest.mark.long
 def test_compare_a_file_in_processes_with_its_own_sampler_and_policy(folder):
     arguments = ["compare", "mine.py", "--stages", "T", "--policies", "Never", "Resolve(exact=True)", "--sampler", "draw",
-                 "--trials", 3, "--workers", 2, "--save", "kept", "--report", "page.html", "--seed", 1]  # fmt: skip
+                 "--trials", 3, "--workers", 2, "--save", "kept", "--report", "page.html", "--seed", 1,
+                 "--title", "A <b>band</b>", "--author", "Planning"]  # fmt: skip
     done = run(*arguments, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     for part in ("Never", "Resolve(exact=True)", "3 trials, drawn by draw, seed 1; T = 30", "Report: page.html"):
         assert part in done.stdout
-    assert (folder / "page.html").stat().st_size > 10_000
+    page = (folder / "page.html").read_text()
+    assert "<h1>A &lt;b&gt;band&lt;/b&gt;</h1>" in page
+    assert "Planning</p>" in page
+    assert "Take <strong>Resolve(exact=True)</strong>: it earns" in page
     record = json.loads(run(*arguments, "--json", cwd=folder).stdout)
     assert len(record["runs"]) == 6
     assert [each["reward_mean"] for each in record["summary"] if each["policy"] == "Never"] == [0.0]
@@ -267,6 +271,14 @@ def test_a_report_that_cannot_be_written_is_found_out_before_the_trials(folder):
     assert done.returncode != 0
     assert done.stderr.strip() == "osilp: --report: 'taken' cannot be written (it is a folder); give another path."
     assert not done.stdout
+
+
+def test_a_title_without_a_page_is_refused(folder):
+    done = run("compare", "mine.py", "--stages", "T", "--title", "A band", cwd=folder)
+    assert done.returncode != 0
+    assert done.stderr.strip() == (
+        "osilp: --title and --author stand on the page of --report; add --report page.html, or leave them out."
+    )
 
 
 def test_a_refusal_is_one_line_of_a_real_process(folder):

@@ -22,6 +22,7 @@ from scipy.optimize import linprog
 
 from osilp_pyomo import errors
 from osilp_pyomo.index.convex_sets import BudgetBody, CardinalityBody, EllipsoidBody, ScenarioBody
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.lp_sets import IntersectionBody, PolytopeBody
 from osilp_pyomo.model.sets import body_of
 
@@ -213,3 +214,18 @@ def test_a_lifted_box_of_many_dimensions_has_bounds_without_a_program():
     assert body.lower == pytest.approx(-np.ones(80))
     assert body.upper == pytest.approx(np.ones(80))
     assert body.contains(body.cloud(20)).all()
+
+
+@given(st.floats(0.1, 3), st.floats(0.1, 3), seeds)
+def test_vectors_of_a_set_move_with_it(one, other, seed):
+    rng = np.random.default_rng(seed)
+    factor, names = np.tril(rng.normal(size=(3, 3))) + 2 * np.eye(3), ("a", "b", "c")
+    before, after = (Domain.of_body(names, EllipsoidBody(rng.normal(size=3), size * factor)) for size in (one, other))
+    points = before.body.support(rng.normal(size=(20, 3)))
+    moved = before.moved_to(after, points)
+    # Farthest vectors stay farthest ones of a set of the same shape, but for a hair.
+    there, here = moved - after.body.centre, points - before.body.centre
+    assert np.allclose(there / other, here / one, rtol=0, atol=1e-7)
+    assert after.body.contains(moved).all()
+    assert before.moved_to(before, points) is points
+    assert before.moved_to(Domain.of_body(names, ScenarioBody(points)), points) is points

@@ -402,7 +402,10 @@ def test_refusals():
     m = packing(6)
     with pytest.raises(OptionError) as told:
         osilp.solve(m, solver="simplex")
-    assert str(told.value) == "solve: solver must be one of 'auto', 'dual', 'highs' (got 'simplex')."
+    assert (
+        str(told.value)
+        == "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got 'simplex')."
+    )
     with pytest.raises(OptionError) as told:
         osilp.solve(m, method="counterpart", solver="dual")
     assert str(told.value) == (

@@ -22,6 +22,8 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo import errors
+from osilp_pyomo.index.curves.spaces import VectorFunctions
+from osilp_pyomo.offline.functions.values import FunctionValue
 
 
 def printed(component, **how):
@@ -722,7 +724,7 @@ def test_what_cannot_be_meant_is_refused(how, text):
          "(2,)); write one row for each point, or evaluate the function of a result, result.function(...)."),
         (lambda m: m.f.derivative(0.5, order=-1), "FunctionVar 'f': the order of a derivative must be a whole number for "
          "each of its 1 coordinates (got -1)."),
-        (lambda m: m.f(1.5), "'f_0': asked for its value at 1.5, outside of [0, 1], on which it is declared."),
+        (lambda m: m.f(1.5), "FunctionVar 'f': asked for its value at u = 1.5, outside of [0, 1], on which it is declared."),
         (lambda m: m.s.derivative(0.5), "'s': its derivative of order 1 does not exist, because its functions jump; give "
          "it a basis of a higher degree, such as BSpline(count, degree=2)."),
         (lambda m: m.p(1), "FunctionVar 'p': it has one function for each member of its index; choose one, such as "
@@ -803,3 +805,26 @@ def test_a_rule_takes_entries_by_their_names():
         with pytest.raises(errors.DataError) as caught:
             rule(given)
         assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("basis", [osilp.BSpline(6), osilp.Hat(4), osilp.RBF(5), osilp.Bernstein(4)])
+def test_a_curve_is_not_continued_beyond_its_ends(basis):
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.f = osilp.FunctionVar(over=m.u, basis=basis, bounds=(0, 5))
+    with pytest.raises(errors.DeclarationError) as caught:
+        m.f(2)
+    assert str(caught.value) == (
+        "FunctionVar 'f': asked for its value at u = 2, outside of [0, 1], on which it is declared."
+    )
+    m.most = pyo.Objective(expr=m.f(1), sense=pyo.maximize)
+    curve = osilp.solve(m).function(m.f)
+    assert curve(1.0) == pytest.approx(5)
+    with pytest.raises(errors.DomainError) as caught:
+        curve(np.array([0.5, -0.25]))
+    assert str(caught.value) == "'f': asked for its value at u = -0.25, outside of [0, 1], on which it is declared."
+
+
+def test_one_term_that_changes_nothing_is_told_in_the_singular():
+    rule = FunctionValue("w", VectorFunctions.affine(("xi[0]",), [0]), np.array([5.0, 1e-12]), np.ones(1))
+    assert str(rule) == "w(xi) = 5  (1 term below 1e-07 of the largest left out)"

@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "check_units", "recourse_bound", "compare_plans", "to_latex",
+    "check_units", "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
 }  # fmt: skip
 MODULES = {
     "displays": {

@@ -295,3 +295,20 @@ def test_prints_of_a_program_with_very_many_parts_end():
         assert len(value._repr_html_()) < 12_000
         read(value._repr_html_())
     assert len(repr(osilp.solve(two_families()).audit)) < 150
+
+
+def test_a_result_of_a_model_with_units_shows_them():
+    pytest.importorskip("pint")
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var(units=pyo.units.MW)
+    m.worth = pyo.Param(initialize=3.0, mutable=True, units=pyo.units.h)
+    m.gain = pyo.Objective(expr=m.worth * m.x, sense=pyo.maximize)
+    m.cap = pyo.Param(initialize=2.0, mutable=True, units=pyo.units.MW)
+    m.below = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: m.x <= m.cap * (1 + abs(u - 0.3)))
+    result = osilp.solve(m)
+    text = words(result._repr_html_())
+    assert result.units.objective
+    assert f"objective | 6 {result.units.objective} (maximize)" in text
+    assert f"price of single points of 'below' [{result.units.prices['below']}]" in text
+    assert "units | 'below' MW" in text

@@ -325,6 +325,10 @@ class FunctionVar(ScalarBlock):
             return vector_terms(space, coefficients, entries, f"{self.name_of(index)}({called or 'xi'})")
         assert isinstance(space, CurveFunctions)
         at = [as_leaf(scalar_of(each, what), what) for each in point]
+        assert self._domain is not None
+        outside = self._domain.outside([float(each) if is_number(each) else None for each in at])
+        if outside is not None:
+            raise DeclarationError(f"{what}: asked for its value at {outside}, on which it is declared.")
         orders = orders_of(order, len(self._over), what)
         tick = "'" * orders[0] if self._domain is not None and self._domain.dimension == 1 else f"_{orders}"
         label = f"{self.name_of(index)}{tick if any(orders) else ''}({', '.join(map(str, at))})"

@@ -63,6 +63,8 @@ class ExactIntegrals:
     def __init__(self, model: Any) -> None:
         self._found = {id(each) for each in undiscretized_integrals(model)}
         self._known: dict[int, Any] = {}
+        #: Whether there are any.
+        self.found = bool(self._found)
         if self._found:
             self._refuse_within_families(model)
 

@@ -85,7 +85,15 @@ def _choice_by_choice(
         finite = counterpart(problem, chosen)
         _refuse_integers_in_cones(finite)
         left = options.remaining_since(started).time_limit
-        ended = solve_program(finite.program, left, keep_tiny=options.keep_tiny, fix_integers=fix_integers)
+        last = None if options.warmth is None else options.warmth.program
+        ended = solve_program(
+            finite.program,
+            left,
+            keep_tiny=options.keep_tiny,
+            fix_integers=fix_integers,
+            solver=options.solver,
+            last=last,
+        )
         if not _learn(problem, finite, ended, chosen):
             return finite, ended
         left = options.remaining_since(started).time_limit

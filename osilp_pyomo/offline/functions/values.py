@@ -11,7 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import Shown, draw
-from osilp_pyomo.errors import DataError
+from osilp_pyomo.errors import DataError, DomainError
 from osilp_pyomo.index.curves.spaces import CurveFunctions, FunctionSpace, VectorFunctions
 
 # Share of the largest term below which a term is not printed.
@@ -78,6 +78,12 @@ class FunctionValue(Shown):
             )
         arrays = np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in point))
         points = np.stack([each.ravel() for each in arrays], axis=1)
+        if len(points):
+            assert isinstance(self.space, CurveFunctions)
+            ends = (points.min(axis=0).tolist(), points.max(axis=0).tolist())
+            outside = next(filter(None, map(self.space.domain.outside, ends)), None)
+            if outside is not None:
+                raise DomainError(f"'{self.name}': asked for its value at {outside}, on which it is declared.")
         values = (self.space.evaluate(points, order) @ self.numbers).reshape(arrays[0].shape)
         series = next((each for each in point if isinstance(each, pd.Series)), None)
         if series is not None:
@@ -172,7 +178,9 @@ class FunctionValue(Shown):
             if keep
         ]
         dropped = int(np.count_nonzero(~kept & (self.numbers != 0)))
-        left_out = f"  ({dropped} terms below {_SMALL:g} of the largest left out)" if dropped else ""
+        left_out = (
+            f"  ({dropped} term{'s' * (dropped > 1)} below {_SMALL:g} of the largest left out)" if dropped else ""
+        )
         return (_joined(terms) or "0") + left_out
 
 

@@ -1,8 +1,16 @@
 """What all tests share, those of modules and pages too."""
 
+import os
 import sys
 
 import pytest
+from hypothesis import settings
+
+# Laws are looked at on the same examples at each run, so that a change is what makes a test fail;
+# HYPOTHESIS_PROFILE=random draws others.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("random", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A script that works as soon as it is imported: looking in it for doctests would run it, in every process of the tests.
 collect_ignore = ["tests/contract_example.py"]

@@ -19,9 +19,11 @@ def printed(component):
 
 
 def test_it_reads_like_mathematics():
-    assert repr(line_above_square().above) == "above: u**2 <= a + u*b  for all u in [0, 1]"
-    assert str(line_above_square().above) == repr(line_above_square().above)
-    assert printed(two_families().cap) == (
+    # Models are held while they are printed: a component whose model was collected has no other names to say.
+    m, n = line_above_square(), two_families()
+    assert repr(m.above) == "above: u**2 <= a + u*b  for all u in [0, 1]"
+    assert str(m.above) == repr(m.above)
+    assert printed(n.cap) == (
         "cap : Size=2, Index=S, For all=u in [0, 1], Active=True\n"
         "    Key : Row           : Route  : Active\n"
         "      a : x[a] <= 2 + u : traced :   True\n"
@@ -30,11 +32,12 @@ def test_it_reads_like_mathematics():
 
 
 def test_long_rows_are_cut_short():
-    assert repr(packing(1000).usage) == (
+    m = packing(1000)
+    assert repr(m.usage) == (
         "usage: exp(- ((u - place[1])/0.1)**2)*x[1] + exp(- ((u - place[2])/0.1)**2)*x[2] + ... + "
         "exp(- ((u - place[1000])/0.1)**2)*x[1000]  [1000 terms] <= 1000*(0.06 + 0.02*sin(6*u))  for all u in [0, 1]"
     )
-    assert len(printed(packing(1000).usage)) < 1500
+    assert len(printed(m.usage)) < 1500
 
 
 def test_order_of_the_sets_is_the_order_of_the_arguments():
@@ -202,13 +205,14 @@ def test_all_ways_to_write_a_relation(rule, optimum):
 
 
 def test_display_prints_the_constraint():
-    stream = io.StringIO()
-    tent().below.display(ostream=stream)
+    stream, m = io.StringIO(), tent()
+    m.below.display(ostream=stream)
     assert stream.getvalue() == "below: x <= 1 + abs(u - 0.3)  for all u in [0, 1]\n"
 
 
 def test_the_rule_at_one_point():
-    relation = two_families().cap["b"].at(0.25)
+    m = two_families()
+    relation = m.cap["b"].at(0.25)
     assert str(relation) == "x[b]  <=  2.75"
 
 

@@ -92,9 +92,9 @@ def test_clones_refuse_and_deactivated_models_solve(solver):
     ],
 )  # fmt: skip
 def test_nothing_can_be_read_from_an_active_family(ask):
-    family = two_families().cap["a"]
+    m = two_families()  # held: a member whose model was collected has no name
     with pytest.raises(UntransformedModelError) as refusal:
-        ask(family)
+        ask(m.cap["a"])
     assert str(refusal.value) == SENTENCE
 
 

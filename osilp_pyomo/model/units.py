@@ -36,7 +36,7 @@ def check_units(model: Any) -> dict[str, str]:
 
     Params, variables, Profiles and FunctionVars are declared with ``units=``, and the index of a
     :class:`SemiInfiniteConstraint` with ``units=`` of the constraint: one unit, or one for each coordinate.
-    A number without a unit is dimensionless; 0 fits everything.
+    A number without a unit is dimensionless; 0 fits everything. In ``where=`` a number has the unit of what it bounds.
 
     Parameters
     ----------
@@ -89,6 +89,7 @@ def check_units(model: Any) -> dict[str, str]:
             # Bounds that are numbers are in the unit of what they bound, as those of a Var are.
             reader.numbers_fit = getattr(family.parent_block(), "holds_functions", False)
             found[family.name] = _checked(family.name, reader, family.trace)
+        _check_condition(family)
     for row in ordinary_constraints(model):
         found[row.name] = _checked(row.name, _Reader(), row.expr)
     objective = active_objective(model)
@@ -265,9 +266,11 @@ for _table in ("node_type_method_map", "unary_function_method_map"):
     setattr(_Reader, _table, _own)
 
 
-def _checked(name: str, reader: _Reader, expression: Any) -> str:
-    """The unit of a row or an objective, as a text."""
+def _checked(name: str, reader: _Reader, expression: Any, sides: Sequence[Any] = ()) -> str:
+    """The unit of a row or an objective, as a text; of a relation some ``sides`` may be chosen."""
     try:
+        if sides:
+            return _text(reader.same([(side, reader.unit_of(side)) for side in sides]))
         if expression.is_expression_type(ExpressionType.RELATIONAL):
             return _text(reader.same(list(_sides(reader, expression))))
         return _text(reader.unit_of(expression))
@@ -277,6 +280,28 @@ def _checked(name: str, reader: _Reader, expression: Any) -> str:
         raise UnitsError(f"'{name}': {error}.") from None
     except PyomoUnitsError as error:
         raise UnitsError(f"'{name}': {str(error).rstrip('.')}.") from None
+
+
+def _check_condition(family: Any) -> None:
+    """Check the condition of a family, where it can be read; numbers in it are in the unit of what they bound."""
+    owner = family.parent_component()
+    if owner.where is None:
+        return
+    try:
+        answer = owner.where(owner.parent_block(), *owner.arguments(family.index(), owner.placeholders))
+    except Exception:  # the user's code, which may be written for numbers
+        return
+    parts = [answer]
+    while parts:
+        part = parts.pop()
+        if part.__class__ in native_types or not hasattr(part, "is_expression_type"):
+            continue
+        if part.is_expression_type(ExpressionType.RELATIONAL):
+            sides = [side for side in part.args if side is not None and side.__class__ not in native_numeric_types]
+            if len(sides) > 1:
+                _checked(family.name, _Reader(owner.placeholders), part, sides)
+        elif part.is_expression_type(ExpressionType.LOGICAL):
+            parts += part.args
 
 
 def _sides(reader: _Reader, relation: Any) -> Iterator[tuple[Any, Any]]:

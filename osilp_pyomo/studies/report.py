@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from osilp_pyomo._reporting import tracked
@@ -229,7 +230,8 @@ def _offline(study: Any) -> pd.DataFrame:
     frame["benchmark"] = [BENCHMARKS[name] for name in frame["benchmark"]]
     for column, form in (("objective", ".8g"), ("bound", ".8g"), ("violation", ".2g"), ("rows", ".0f"),
                          ("seconds", ".2g")):  # fmt: skip
-        frame[column] = [format(value, form) for value in frame[column]]
+        # Nothing where no trial has an optimum.
+        frame[column] = ["" if np.isnan(value) else format(value, form) for value in frame[column]]
     return frame.drop(columns="grid").rename(columns={
         "horizon": "T", "objective": "mean objective", "bound": "mean bound", "violation": "largest violation",
         "rows": "mean rows", "seconds": "mean seconds",

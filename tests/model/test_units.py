@@ -263,3 +263,38 @@ def test_wrong_declarations_of_units_are_refused():
             m.bad = osilp.SemiInfiniteConstraint(m.u, units=given, rule=lambda m, u: m.x >= u)
         assert str(error.value) == f"SemiInfiniteConstraint 'bad': {text}"
         assert m.component("bad") is None
+
+
+def test_units_of_conditions_are_checked():
+    def told(where):
+        m = road()
+        m.width, m.power = (
+            pyo.Param(initialize=0.5, mutable=True, units=U.km),
+            pyo.Param(initialize=1, units=U.MW, mutable=True),
+        )
+        m.more = osilp.SemiInfiniteConstraint(
+            m.u, units=U.km, where=where, rule=lambda m, u: m.x[1] * u / m.place[1] <= m.cap(u)
+        )
+        return osilp.check_units(m)["more"]
+
+    def written_for_numbers(m, u):
+        return 1.0 if u > 0.5 else 0.0
+
+    right = (
+        lambda m, u: u <= m.width,
+        lambda m, u: u <= 0.5,
+        lambda m, u: (u >= 0.1) & (u <= m.width),
+        lambda m, u: pyo.inequality(0.1, u, m.width),
+        written_for_numbers,
+    )
+    for where in right:
+        assert told(where) == "MW"
+    wrong = (
+        lambda m, u: u <= m.power,
+        lambda m, u: (u >= 0.1) & (u <= m.power),
+        lambda m, u: pyo.inequality(0.1, u, m.power),
+    )
+    for where in wrong:
+        with pytest.raises(errors.UnitsError) as error:
+            told(where)
+        assert str(error.value) == "'more': 'u' has the unit km, and 'power' has the unit MW."

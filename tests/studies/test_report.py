@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pyomo.environ as pyo
 import pytest
 from models import packing
+from pyomo.dae import ContinuousSet
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
@@ -144,3 +145,21 @@ def test_a_model_as_mathematics():
     for part in ("<td>maximize</td>", "for all u in [0, 1]", "<i>usage</i>", "<i>total</i>", "<i>own</i>", "<mo>+</mo><mn>7</mn>",
                  "each t, whole numbers", "<mi>&#x221E;</mi>", "<mo>&#x2264;</mo>"):  # fmt: skip
         assert part in text
+
+
+def test_what_has_no_optimum_is_told_by_an_empty_cell(tmp_path):
+    """A capacity below zero: no answer holds it, offline or online."""
+    m = pyo.ConcreteModel()
+    m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(6)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: 0.1 * t)
+    m.total = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.place = pyo.Param(m.T, mutable=True, initialize=lambda m, t: t / 6)
+    m.usage = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(pyo.exp(-((u - m.place[t]) ** 2)) * m.x[t] for t in m.T) <= -1
+    )
+    program = osilp.compile_online(m, stages=m.T, basis=osilp.RBF(4))
+    study = osilp.compare(program, osilp.Greedy(), progress=False)
+    assert set(study.offline["status"]) == {"infeasible"}
+    study.to_html(tmp_path / "report.html")
+    assert ">nan<" not in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -102,12 +102,7 @@ def solve_as_read(
     asked = SimpleNamespace(**options)
     method, load, tee = asked.method, asked.load, asked.tee
     started = time.monotonic()
-    if asked.solver == DUAL and method == "counterpart":
-        raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
-    if asked.basis is not None and method != "projected":
-        raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
-    if asked.grid is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
-        raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
+    refuse_options_of_other_methods(options)
     refuse_no_model(model, "solve")
     with (
         asked_of_highs(asked.solver_options, "solve"),
@@ -131,6 +126,17 @@ def solve_as_read(
         result.load_into(model, traced.variables, traced.constraints)
     say_to(tee, result)
     return result
+
+
+def refuse_options_of_other_methods(options: Mapping[str, Any]) -> None:
+    """Refuse options of :func:`solve` that its method has no use for."""
+    method = options["method"]
+    if options["solver"] == DUAL and method == "counterpart":
+        raise OptionError("solve: method='counterpart' is one LP with as many rows as columns; use solver='highs'.")
+    if options["basis"] is not None and method != "projected":
+        raise OptionError(f"solve: basis= is for method='projected' only (got it with method={method!r}).")
+    if options["grid"] is not None and method in ("auto", "exchange", "counterpart", "column_generation"):
+        raise OptionError(f"solve: method={method!r} works on the continuum and takes no grid=; use 'discretized'.")
 
 
 def tell(

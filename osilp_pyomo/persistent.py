@@ -17,8 +17,9 @@ import pyomo.environ as pyo
 from osilp_pyomo._options import SOLVE, check_options, documented_by
 from osilp_pyomo._pools import as_executor, mapper
 from osilp_pyomo._threads import one_thread
-from osilp_pyomo.api import solve_as_read, tell
+from osilp_pyomo.api import refuse_options_of_other_methods, solve_as_read, tell
 from osilp_pyomo.errors import OptionError, SolverError
+from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.kept import KeptModel
 from osilp_pyomo.model.sets import is_uncertainty_set
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model
@@ -33,6 +34,8 @@ from osilp_pyomo.offline.warmth import Warmth
 _DEFAULTS: dict[str, Any] = {option.name: option.default for option in SOLVE} | {"solver_options": None}
 # Options of a sweep: nothing is put into the model, and nothing printed.
 _QUIET = {"load": False, "tee": False, "progress": False}
+# What the frame of a sweep says of each point.
+_TOLD = ("objective", "bound", "status", "certified", "method", "rows", "seconds")
 # Methods whose points can be solved elsewhere: their problems are arrays.
 _PORTABLE = ("auto", "exchange", "counterpart")
 
@@ -194,6 +197,10 @@ def sweep(
     _refuse_unknown(options, "sweep", [name for name in _DEFAULTS if name not in ("method", *_QUIET)])
     asked = {**_DEFAULTS, **options, **_QUIET, "method": method}
     check_options(SOLVE, asked, "sweep")
+    refuse_options_of_other_methods(asked)
+    with asked_of_highs(asked["solver_options"], "sweep"):
+        # Elsewhere they would be looked at late.
+        pass
     knobs = _knobs(model, over)
     points = list(product(*(knob.values for knob in knobs)))
     with _put_back(knobs):
@@ -217,18 +224,24 @@ def _knobs(model: Any, over: Sequence[Any]) -> list[_Knob]:
             raise OptionError(
                 f"sweep: over= must hold pairs (Param, values), or (uncertainty set, attribute, values) (got {pair!r})."
             )
-        values = pair[-1]
-        if isinstance(values, str) or not np.iterable(values) or not len(tuple(values)):
+        *what, values = pair
+        # Read once: what gives values one by one has none left the second time.
+        listed = () if isinstance(values, str) or not np.iterable(values) else tuple(values)
+        if not listed:
             raise OptionError(f"sweep: the values of a pair must be a list of numbers (got {values!r}).")
-        knob = _set_knob(*pair) if len(pair) == 3 else _param_knob(model, *pair)
-        taken = sum(other.name == knob.name for other in knobs)
-        if taken:
+        knob = _set_knob(what[0], what[1], listed) if len(what) == 2 else _param_knob(model, what[0], listed)
+        if any(other.name == knob.name for other in knobs):
             raise OptionError(f"sweep: '{knob.name}' is given twice; each column of the frame needs a name of its own.")
+        if knob.name in _TOLD:
+            raise OptionError(
+                f"sweep: '{knob.name}' is also what the frame calls a part of each answer ({', '.join(_TOLD)}); give "
+                "it another name."
+            )
         knobs.append(knob)
     return knobs
 
 
-def _param_knob(model: Any, param: Any, values: Any) -> _Knob:
+def _param_knob(model: Any, param: Any, values: tuple[Any, ...]) -> _Knob:
     kind = getattr(param, "ctype", None)
     if kind is not pyo.Param or param.is_indexed():
         raise OptionError(
@@ -242,10 +255,10 @@ def _param_knob(model: Any, param: Any, values: Any) -> _Knob:
     before = param(exception=False)
     if before is None:
         raise OptionError(f"sweep: the Param '{param.name}' has no value; give it one, which it will have again.")
-    return _Knob(param.name, tuple(values), param.set_value, before)
+    return _Knob(param.name, values, param.set_value, before)
 
 
-def _set_knob(given: Any, attribute: Any, values: Any) -> _Knob:
+def _set_knob(given: Any, attribute: Any, values: tuple[Any, ...]) -> _Knob:
     if not is_uncertainty_set(given) or not isinstance(attribute, str) or not hasattr(given, attribute):
         raise OptionError(
             f"sweep: three parts are an uncertainty set, the name of one of its numbers, and values (got {given!r} and "
@@ -255,7 +268,7 @@ def _set_knob(given: Any, attribute: Any, values: Any) -> _Knob:
     def change(value: Any) -> None:
         setattr(given, attribute, value)
 
-    return _Knob(attribute, tuple(values), change, getattr(given, attribute))
+    return _Knob(attribute, values, change, getattr(given, attribute))
 
 
 @contextmanager
@@ -286,23 +299,12 @@ def _turn(knobs: Sequence[_Knob], point: Sequence[Any]) -> None:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    return {
-        "objective": result.objective,
-        "bound": result.bound,
-        "status": result.status,
-        "certified": result.certified,
-        "method": result.method,
-        "rows": result.rows,
-        "seconds": result.seconds,
-    }
+    return {name: getattr(result, name) for name in _TOLD}
 
 
 def _failed(method: str, seconds: float) -> dict[str, Any]:
     """The row of a point at which a solver gave up."""
-    return {
-        "objective": np.nan, "bound": np.nan, "status": "solver_error", "certified": False, "method": method,
-        "rows": 0, "seconds": seconds,
-    }  # fmt: skip
+    return dict(zip(_TOLD, (np.nan, np.nan, "solver_error", False, method, 0, seconds), strict=True))
 
 
 def _told_here(
@@ -367,7 +369,7 @@ def _solve_part(work: tuple[Mapping[str, Any], list[SemiInfiniteLP]]) -> list[tu
         options = ExchangeOptions(*limits, solver=asked["solver"], proof=asked["proof"], warmth=warmth)
         started = time.monotonic()
         solved: Solved | None = None
-        with one_thread():
+        with asked_of_highs(asked["solver_options"], "sweep"), one_thread():
             try:
                 solved = solve_by(asked["method"], problem, (), options, asked["fix_integers"])
             except SolverError:

@@ -79,7 +79,12 @@ def evaluate_rows(
 
 
 def plot_rows(
-    model: Any, result: Result | None = None, *, grid: Any = None, families: Sequence[Any] | None = None
+    model: Any,
+    result: Result | None = None,
+    *,
+    grid: Any = None,
+    families: Sequence[Any] | None = None,
+    figure: Any = None,
 ) -> Any:
     """Draw semi-infinite rows over their index: body, limits, and the price where a result has one; needs matplotlib.
 
@@ -87,10 +92,12 @@ def plot_rows(
     ----------
     model, result, grid, families
         As in :func:`evaluate_rows`. With a result its prices are drawn too.
+    figure : matplotlib Figure or SubFigure, optional
+        Where to draw; a new figure if not given.
 
     Returns
     -------
-    matplotlib Figure
+    matplotlib Figure or SubFigure
 
     Examples
     --------
@@ -108,7 +115,7 @@ def plot_rows(
     >>> figure.axes[0].get_title()
     "'above': kept at all 801 points"
     """
-    return rows_display(model, result, grid, families).plot()
+    return rows_display(model, result, grid, families).plot(figure)
 
 
 def rows_display(

@@ -143,7 +143,7 @@ def _interval(ends: tuple[Any, ...], what: str) -> Any:
     low, high = (None if end is None or np.isinf(end) else float(end) for end in ends)
     if low is not None and high is not None and not low < high:
         raise OptionError(
-            f"{what}: the interval {ends!r} is empty or one point; its low end must be below its high end."
+            f"{what}: the interval ({low:g}, {high:g}) is empty or one point; its low end must be below its high end."
         )
     interval = pyo.RangeSet(low, high, 0)
     interval.construct()

@@ -37,6 +37,7 @@ _OURS = {
     (
         "primal_feasibility_tolerance", "dual_feasibility_tolerance", "mip_feasibility_tolerance", "kkt_tolerance",
         "small_matrix_value", "large_matrix_value", "simplex_iteration_limit", "ipm_iteration_limit", "run_crossover",
+        "objective_bound", "objective_target", "solve_relaxation", "user_objective_scale", "user_bound_scale",
     ),
     "what is claimed of an answer leans on it",
 )  # fmt: skip
@@ -77,10 +78,16 @@ def asked_of_highs(options: Mapping[str, Any] | None, what: str) -> Iterator[Non
         if refused:
             raise OptionError(f"{what}: HiGHS does not take {value!r} for its option {name!r} (default {before!r}).")
     token = _asked.set(dict(options or {}))
+    # HiGHS keeps the workers that it began with in a thread, and refuses to solve with any other number of them.
+    counted = bool(_asked.get().get("threads"))
+    if counted:
+        highspy.Highs.resetGlobalScheduler(True)
     try:
         yield
     finally:
         _asked.reset(token)
+        if counted:
+            highspy.Highs.resetGlobalScheduler(True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -42,6 +43,8 @@ from osilp_pyomo.model.trace import (
     refuse_foreign_components,
 )
 from osilp_pyomo.offline.rows import AffineRows, Rows, TracedRows
+
+_PLAIN = frozenset({int, float, bool, str})
 
 
 class KeptModel:
@@ -117,13 +120,16 @@ class _Structure:
 
 
 def _parts_of(model: Any) -> tuple[list[Any], list[Any]]:
-    """What a model is made of, and what tells how it is used."""
-    parts: list[Any] = [model, model.model()]
+    """What a model is made of, and what tells how it is used; of a block all of its model, which its rows may use."""
+    root = model.model()
+    parts: list[Any] = [model, root]
     values: list[Any] = []
-    for block in model.block_data_objects(active=None, descend_into=True):
+    for block in root.block_data_objects(active=None, descend_into=True):
         parts.append(block)
         values.append(block.active)
-    for component in model.component_objects(descend_into=True, active=None):
+        # Numbers that are attributes of a block are Python's, but cost nothing to compare.
+        values += [pair for pair in vars(block).items() if pair[1].__class__ in _PLAIN]
+    for component in root.component_objects(descend_into=True, active=None):
         parts.append(component)
         values.append(component.local_name)
         kind = component.ctype
@@ -134,6 +140,10 @@ def _parts_of(model: Any) -> tuple[list[Any], list[Any]]:
             values.append([each.fixed for each in members])
         elif isinstance(component, SetData):
             values.append(_members(component))
+        elif kind is pyo.Suffix:
+            # Solves themselves change those that they import.
+            if not component.import_enabled():
+                parts += chain.from_iterable(component.items())
         elif kind is Constraint or kind is pyo.Objective:
             for each in component.values():
                 parts.append(each)

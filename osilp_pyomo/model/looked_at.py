@@ -26,9 +26,9 @@ _HARMLESS = frozenset(
     {
         *("__getitem__", "__iter__", "__len__", "__contains__", "__hash__", "__eq__", "__str__", "__getattr__"),
         *("__init__", "__new__", "construct", "keys", "get", "data", "ordered_iter", "_iter_impl", "_range_gen"),
-        *("fixed", "is_fixed", "is_indexed", "is_numeric_type", "is_variable_type", "is_parameter_type", "is_binary"),
+        *("fixed", "is_fixed", "is_indexed", "is_numeric_type", "is_variable_type", "is_parameter_type"),
         *("is_expression_type", "is_named_expression_type", "is_constant", "is_potentially_variable", "is_reference"),
-        *("is_component_type", "is_logical_type", "is_relational", "is_integer", "is_continuous", "isdiscrete"),
+        *("is_component_type", "is_logical_type", "is_relational", "isdiscrete"),
         *("isfinite", "polynomial_degree", "parent_component", "parent_block", "index", "index_set", "name", "getname"),
         *("local_name", "arg", "args", "nargs", "mutable", "dim", "dimen", "_getitem_when_not_present"),
         *("_processUnhashableIndex", "_not_constructed_error"),
@@ -92,4 +92,6 @@ def watched_rule(point: Sequence[Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(None)
+        # A rule may have left a profiler of its own.
+        if sys.getprofile() is watcher:
+            sys.setprofile(None)

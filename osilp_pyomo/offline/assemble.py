@@ -28,6 +28,8 @@ _ROW_ACCURACY = 1e-8
 _MOST_WORTH = 1e-5
 # What of an objective is rounding beside its largest coefficient times the largest variable or row.
 _NOTHING = 1e-10
+# Of which share of the objective the rounding of rows at the prices may be, before it may be rounding that binds.
+_HIDDEN = 0.01
 # By which share of its terms the dual equation of a variable may be missed before an answer is called inaccurate.
 _BALANCED = 1e-6
 
@@ -300,6 +302,11 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
             optimism = sum(look.violation * abs(price.total) for look, price in looks)
             if optimism > FEASIBLE * size:
                 return f"no point with room in every row is known, and the violation is worth about {optimism:.2g}"
+    if np.isfinite(seen.rounding_of_rows) and seen.rounding_of_rows > _HIDDEN * size:
+        return (
+            f"where the prices are, rounding of terms that cancel is worth {seen.rounding_of_rows:.2g}, and may be all "
+            "that binds there; write the row without large numbers that cancel"
+        )
     if seen.unbalanced > _BALANCED:
         return (
             "no price balances what a variable without a bound earns and uses: the optimum may be far away, or is not "

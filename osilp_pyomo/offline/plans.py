@@ -70,9 +70,19 @@ class PlanComparison(Shown):
             }
         ).rename_axis("plan")
 
-    def plot(self) -> Any:
-        """Draw the cost of each plan over its draws, and how often it violates a row; needs matplotlib."""
-        return draw("plans", self)
+    def plot(self, *, figure: Any = None) -> Any:
+        """Draw the cost of each plan over its draws, and how often it violates a row; needs matplotlib.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Figure or SubFigure
+        """
+        return draw("plans", self, figure=figure)
 
     def table(self) -> pd.DataFrame:
         """The summary as text, one row per plan."""

@@ -227,3 +227,24 @@ def test_an_event_of_a_vector_with_a_singular_covariance():
         known = dro.Moments.mean_covariance([LINE] * 2, [0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
         m.o = pyo.Objective(expr=dro.worst_case_probability(m, event, known))
         assert osilp.solve(m).objective == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7, 10, 12])
+def test_distances_over_a_support_with_one_end_are_proved(seed):
+    """Multipliers of an interior point miss what must hold exactly where an entry has no end by a rounding."""
+    rng = np.random.default_rng(seed)
+    samples = rng.normal(size=(3, 2))
+    slopes, turns = rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(-1, 1))
+
+    def loss(m, z):
+        return [
+            sum((slopes[k, j] + 0.5 * turns[k, j] * m.x) * z[j] for j in range(2)) + turns[k, 0] * m.x for k in range(2)
+        ]
+
+    known = dro.Wasserstein(samples, 0.3, [LINE, (None, float(samples[:, 1].max()) + 0.5)], norm=2)
+    m.o = pyo.Objective(expr=dro.worst_case_expectation(m, loss, known))
+    result = osilp.solve(m)
+    assert result.status == "optimal"
+    assert result.certified

@@ -259,3 +259,27 @@ def test_an_empty_term_is_refused():
         "expressions)."
     )
     assert repr(dro.SumOfMaxima([1, 2], [3, 4, 5])) == "sum of 2 maxima, of 6 pieces"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mass_at_the_end_of_an_interval_is_kept(seed):
+    """A sum of maxima beside a plain piece: what is computed of an end may lie beyond it by a rounding."""
+    rng = np.random.default_rng(seed)
+    low = float(rng.normal())
+    high = low + float(rng.uniform(0.5, 3))
+    mean = low + 0.4 * (high - low)
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(-1, 1))
+
+    def loss(m, z):
+        return [dro.SumOfMaxima([m.x - z, 0.0], [z - 1 - m.x, 2 * z - 3]), 0.3 - z]
+
+    worst = dro.worst_case_expectation(m, loss, dro.Moments((low, high), [(lambda z: z, mean)]))
+    m.o = pyo.Objective(expr=worst)
+    result = osilp.solve(m)
+    assert result.certified
+    frame = dro.worst_case_distribution(result, worst)
+    xi, x = frame["xi"].to_numpy(), m.x.value
+    lost = np.maximum(np.maximum(x - xi, 0) + np.maximum(xi - 1 - x, 2 * xi - 3), 0.3 - xi)
+    assert frame["probability"] @ xi == pytest.approx(mean)
+    assert frame["probability"] @ lost == pytest.approx(result.objective)

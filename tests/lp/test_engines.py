@@ -1,5 +1,7 @@
 """LPs begun by another of HiGHS' solvers, and options passed to it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import highspy
 import numpy as np
 import pyomo.environ as pyo
@@ -78,6 +80,31 @@ def test_options_reach_highs_and_are_forgotten():
     with asked_of_highs({"random_seed": 5}, "here"):
         assert HighsModel(lp)._highs.getOptionValue("random_seed")[1] == 5
     assert HighsModel(lp)._highs.getOptionValue("random_seed")[1] == 0
+
+
+def test_any_number_of_threads_follows_any_other():
+    m = packing()
+    expected = osilp.solve(m).objective
+    for count in (2, 1, 3, 0, 2):
+        assert osilp.solve(m, solver_options={"threads": count}).objective == pytest.approx(expected, rel=1e-9)
+    assert osilp.solve(m).objective == pytest.approx(expected, rel=1e-9)
+
+
+def test_solves_in_threads_have_options_of_their_own():
+    expected = osilp.solve(packing()).objective
+    asked = [{"threads": 1 + k % 3, "random_seed": k} for k in range(6)]
+    with ThreadPoolExecutor(3) as threads:
+        found = threads.map(lambda options: osilp.solve(packing(), solver_options=options), asked)
+        assert [each.objective for each in found] == pytest.approx([expected] * len(asked), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["objective_bound", "objective_target", "user_objective_scale", "user_bound_scale"])
+def test_options_that_would_make_a_bound_wrong_are_refused(name):
+    value = type(highspy.Highs().getOptionValue(name)[1])(1)
+    with pytest.raises(errors.OptionError, match="what is claimed of an answer leans on it"):
+        osilp.solve(packing(), solver_options={name: value})
+    with pytest.raises(errors.OptionError, match="'solve_relaxation' is set by this package"):
+        osilp.solve(packing(), solver_options={"solve_relaxation": True})
 
 
 @pytest.mark.parametrize(

@@ -334,6 +334,94 @@ def test_a_rule_that_reads_values_is_called_at_each_solve():
     assert kept.readings == 2
 
 
+def plain_model():
+    m = pyo.ConcreteModel()
+    m.u, m.x = ContinuousSet(bounds=(0, 1)), pyo.Var([0, 1], bounds=(0, 9))
+    m.gain = pyo.Objective(expr=m.x[0] + m.x[1], sense=pyo.maximize)
+    m.limit = pyo.Param(mutable=True, initialize=2.0)
+    m.weight = pyo.Suffix(direction=pyo.Suffix.LOCAL)
+    m.weight[m.x[0]] = 1.0
+    m.rate = 1.0
+    return m
+
+
+RULES_AND_CHANGES = {
+    "a number of a Suffix": (
+        lambda m, u: (1 + u) * m.x[0] + m.weight[m.x[0]] * m.x[1] <= m.limit,
+        lambda m: m.weight.__setitem__(m.x[0], 0.5),
+    ),
+    "a number that is an attribute": (
+        lambda m, u: (1 + u) * m.x[0] + m.rate * m.x[1] <= m.limit,
+        lambda m: setattr(m, "rate", 0.5),
+    ),
+    "a domain": (
+        lambda m, u: (1 + u) * m.x[0] + (0.5 if m.x[1].is_integer() else 1) * m.x[1] <= m.limit,
+        lambda m: setattr(m.x[1], "domain", pyo.Integers),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RULES_AND_CHANGES)
+def test_what_a_rule_reads_without_a_call_is_compared(what):
+    rule, change = RULES_AND_CHANGES[what]
+    m = plain_model()
+    m.below = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    solver = osilp.PersistentSolver(m)
+    assert solver.solve().objective == pytest.approx(2.0)
+    change(m)
+    with pytest.warns(errors.ChangedRuleWarning):
+        assert solver.solve().objective == pytest.approx(4.0)
+
+
+OUTSIDE = {
+    "no longer fixed": lambda m: m.x[0].unfix(),
+    "a member of a set": lambda m: m.S.add(1),
+    "what is active": lambda m: m.row.deactivate(),
+    "what an Expression holds": lambda m: m.part.set_value(0.3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::osilp_pyomo.errors.ChangedRuleWarning")
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_of_a_block_what_lies_outside_is_compared_too(what):
+    m = plain_model()
+    m.x[0].fix(0.5)
+    m.gain.deactivate()
+    m.S, m.part, m.row = pyo.Set(initialize=[0]), pyo.Expression(expr=0.1), pyo.Constraint(expr=m.x[1] <= 1)
+    m.b = pyo.Block()
+    m.b.v = pyo.Var([0, 1], bounds=(0, 3))
+    m.b.gain = pyo.Objective(expr=m.b.v[0] + m.b.v[1], sense=pyo.maximize)
+
+    @m.b.SemiInfiniteConstraint(m.u)
+    def below(b, u):
+        limit = m.limit if m.row.active else 2 * m.limit
+        return sum((1 + u) * b.v[i] for i in m.S) + m.x[0] + m.part <= limit
+
+    solver = osilp.PersistentSolver(m.b)
+    solver.solve()
+    OUTSIDE[what](m)
+    check(solver, what)
+
+
+def test_a_profiler_that_a_rule_leaves_is_left():
+    m = plain_model()
+    before = sys.getprofile()
+    listening = []
+
+    def rule(m, u):
+        if listening:
+            sys.setprofile(listening[0])
+        return (1 + u) * m.x[0] + m.x[1] <= m.limit
+
+    m.below = osilp.SemiInfiniteConstraint(m.u, rule=rule)
+    listening.append(lambda *_: None)
+    try:
+        osilp.PersistentSolver(m).solve()
+        assert sys.getprofile() is listening[0]
+    finally:
+        sys.setprofile(before)
+
+
 def test_python_data_is_read_by_retrace():
     m = pyo.ConcreteModel()
     m.u, m.x = ContinuousSet(bounds=(0, 1)), pyo.Var(bounds=(0, 9))
@@ -492,6 +580,29 @@ def test_a_sweep_elsewhere_says_the_same(make):
     assert there[same].to_numpy().tolist() == here[same].to_numpy().tolist()
 
 
+def test_values_of_a_sweep_may_come_one_by_one():
+    m = small()
+    frame = osilp.sweep(m, [(m.limit, (value for value in [1, 2]))])
+    assert frame["objective"].tolist() == pytest.approx([0.5, 1.0])
+
+
+def test_a_sweep_elsewhere_has_the_same_options():
+    m = small()
+    refused = (
+        {"solver_options": {"nonsense": 1}},
+        {"grid": 5},
+        {"basis": 5},
+        {"method": "counterpart", "solver": "highs-dual"},
+    )
+    with ThreadPoolExecutor(1) as threads:
+        for options in refused:
+            with pytest.raises(errors.OptionError) as here:
+                osilp.sweep(m, [(m.limit, [1])], **options)
+            with pytest.raises(errors.OptionError) as there:
+                osilp.sweep(m, [(m.limit, [1])], executor=threads, **options)
+            assert str(here.value) == str(there.value)
+
+
 @pytest.mark.long
 def test_a_sweep_in_processes():
     m = robust()
@@ -544,6 +655,11 @@ def test_what_a_sweep_refuses():
     assert told([(m.empty, [1])]) == ("sweep: the Param 'empty' has no value; give it one, which it will have again.")
     assert told([(m.limit, [1]), (m.limit, [2])]) == (
         "sweep: 'limit' is given twice; each column of the frame needs a name of its own."
+    )
+    m.bound = pyo.Param(mutable=True, initialize=1.0)
+    assert told([(m.bound, [1])]) == (
+        "sweep: 'bound' is also what the frame calls a part of each answer (objective, bound, status, certified, "
+        "method, rows, seconds); give it another name."
     )
     assert told([(m.positive, [1, -1])]).startswith("sweep: 'positive' does not take the value -1 (")
     assert m.positive.value == 1.0

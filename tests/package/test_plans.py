@@ -1,5 +1,6 @@
 """Plans against each other out of sample."""
 
+import matplotlib.figure
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -147,3 +148,12 @@ def test_the_picture_shows_the_frame():
     assert [label.get_text() for label in cost.get_yticklabels()] == ["nominal", "robust"]
     assert [bar.get_width() for bar in violated.patches] == pytest.approx([50.0, 0.0])
     assert [text.get_text() for text in violated.texts] == [" 50.0 %", " 0.0 %"]
+
+
+def test_the_picture_goes_into_a_figure_of_ones_own():
+    m = shop()
+    above, below = matplotlib.figure.Figure(layout="constrained").subfigures(2, 1)
+    robust = osilp.solve(osilp.robustify(m, [(m.demand, DEMAND)]))
+    assert osilp.compare_plans({"robust": robust}, DRAWS).plot(figure=below) is below
+    assert (len(above.axes), len(below.axes)) == (0, 2)
+    below.figure.canvas.draw()

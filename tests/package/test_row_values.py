@@ -1,5 +1,6 @@
 """Rows along their index, as numbers and as pictures."""
 
+import matplotlib.figure
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -66,6 +67,16 @@ def test_a_picture_shows_the_price():
         (osilp.solve(m, "projected"), "price per\nunit of u"),
     ):
         assert [axis.get_ylabel() for axis in osilp.plot_rows(m, result).axes] == ["", label]
+
+
+def test_a_picture_goes_into_a_part_of_a_figure():
+    m = tent()
+    whole = matplotlib.figure.Figure(layout="constrained")
+    _, below = whole.subfigures(2, 1)
+    assert osilp.plot_rows(m, osilp.solve(m), figure=below) is below
+    whole.canvas.draw()
+    assert len(whole.axes) == 2
+    assert max(axis.get_window_extent().y1 for axis in whole.axes) <= whole.bbox.height / 2
 
 
 def without_value():

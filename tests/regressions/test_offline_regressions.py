@@ -384,7 +384,10 @@ def test_results_without_values():
     [
         ({"time_limit": True}, "solve: time_limit must be a number of seconds > 0 (got True)."),
         ({"tolerance": True}, "solve: tolerance must be a number between 0 and 1 (got True)."),
-        ({"solver": ["highs"]}, "solve: solver must be one of 'auto', 'dual', 'highs' (got ['highs'])."),
+        (
+            {"solver": ["highs"]},
+            "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got ['highs']).",
+        ),
         (
             {"method": np.array(["exchange", "x"])},
             "solve: method must be one of auto, exchange, counterpart, discretized, projected, column_generation (got "
@@ -416,3 +419,19 @@ def test_exchange_begins_with_rows_of_the_index_only(begun):
     assert found.status == "optimal"
     assert found.objective == pytest.approx(25.0)
     assert found.bound == pytest.approx(25.0)
+
+
+@pytest.mark.parametrize(
+    "limit", [lambda u: (u + 1) ** 2 - u**2 - 2 * u - 1 / (1 + u), lambda u: (u**2 + 1) ** 2 - u**4 - 2 * u**2]
+)
+def test_rounding_that_binds_far_out_is_no_optimum(limit):
+    """Terms that cancel on an index without end leave their rounding, which grows with them; the optimum is 1."""
+    m = pyo.ConcreteModel()
+    m.u = pyo.RangeSet(0, None, 0)
+    m.y = pyo.Var()
+    m.cost = pyo.Objective(expr=m.y)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y >= limit(u))
+    with pytest.warns(errors.AccuracyWarning, match="rounding of terms that cancel is worth"):
+        result = osilp.solve(m)
+    assert result.status == "inaccurate"
+    assert not result.certified

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from osilp_pyomo._arrays import FloatArray, IntArray
 from osilp_pyomo.lp.conic import SECOND_ORDER, into_dual_cone
@@ -293,8 +294,8 @@ class DualSide(Side):
         g = frame.matrix.T @ excess[1:] - frame.rows.T @ r
         terms = terms + np.abs(frame.rows).T @ np.abs(r)
         total = excess[0] + frame.offset @ excess[1:] + frame.limits @ r
-        for cone, columns in zip(frame.cones, self.of_cones, strict=True):
-            y = into_dual_cone(cone.kind, found[columns].reshape(-1, cone.size)).ravel()
+        for cone, y in zip(frame.cones, self._balanced(found, g), strict=True):
+            y = into_dual_cone(cone.kind, y.reshape(-1, cone.size)).ravel()
             g = g + cone.matrix.T @ y
             terms = terms + abs(cone.matrix).T @ np.abs(y)
             total += cone.offset @ y
@@ -312,6 +313,27 @@ class DualSide(Side):
         missed = np.where(missed > _ROUNDING * terms, missed, 0.0)
         total += float(np.where(missed > 0, missed, 0.0) @ np.where(missed > 0, frame.largest, 0.0))
         return float(total), float(total) / self._size(frame.points(worst), found)
+
+    def _balanced(self, found: FloatArray, g: FloatArray) -> list[FloatArray]:
+        """Multipliers of the cones, moved by as little as makes g what it must be where coordinates have no end.
+
+        Those of an interior point miss there by a rounding, and would prove nothing. Any in the dual cones are valid:
+        those that are inside of them stay in.
+        """
+        frame = self.frame
+        found_ones = [found[columns] for columns in self.of_cones]
+        if not found_ones or self.curves:
+            return found_ones
+        open_ones = ~frame.boxed
+        for each in frame.solved:
+            open_ones[each.coordinates] = False
+        matrix = sparse.hstack([cone.matrix.T for cone in frame.cones]).toarray()[open_ones]
+        y = np.concatenate(found_ones)
+        for _ in range(2):
+            left = g[open_ones] + matrix @ y
+            left = np.where(frame.above[open_ones], np.maximum(left, 0.0), left)
+            y = y - np.linalg.lstsq(matrix, left, rcond=None)[0]
+        return np.split(y, np.cumsum([len(each) for each in found_ones])[:-1])
 
     def _bent(self, found: FloatArray, g: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """What the curves take away of g, the size of its terms, and what that costs.

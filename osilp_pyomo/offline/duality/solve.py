@@ -53,6 +53,8 @@ _FURTHER = (1.0, 30.0)
 _NOTICED = 1e-7
 # Atoms below this share of the largest are what an interior point leaves of rows that do not bind.
 _NO_MASS = 1e-7
+# What an atom may lie beyond an end of its index, relative to its size, and stand on it.
+_BORDER = 1e-12
 # Bounds of variables where a program with few of its rows has none.
 _FAR = 1e6
 # Ways in which farthest points of a set are found so fast that an audit can look at them.
@@ -343,9 +345,15 @@ def _members(family: Family, points: FloatArray, masses: FloatArray) -> Atoms:
     """Atoms that belong to the index: duals that are rounding point anywhere, and prove nothing."""
     if not len(points):
         return points, masses
-    kept = family.domain.contains(points) & np.all(np.isfinite(points), axis=1)
-    body = family.domain.body
-    return points[kept] if body is None else body.brought_in(points[kept]), masses[kept]
+    domain = family.domain
+    if domain.body is None:
+        # Of an end that was computed a rounding may lie beyond it.
+        inside = np.clip(points, domain.lower, domain.upper)
+        with np.errstate(invalid="ignore"):
+            beside = np.abs(inside - points) <= _BORDER * np.maximum(1.0, np.abs(inside))
+        points = np.where(beside, inside, points)
+    kept = domain.contains(points) & np.all(np.isfinite(points), axis=1)
+    return points[kept] if domain.body is None else domain.body.brought_in(points[kept]), masses[kept]
 
 
 def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:

@@ -39,9 +39,12 @@ def _controller(with_scipy: bool) -> ThreadpoolController:
 
 
 def threads() -> int:
-    """How many threads evaluate formulas: as many as this process may use cores, if nothing else was said."""
+    """How many threads evaluate formulas: what OSILP_THREADS says, else as many as this process may use cores."""
     if _threads is not None:
         return _threads
+    asked = os.environ.get("OSILP_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(available, _MOST)
 

@@ -104,3 +104,17 @@ def test_proofs_of_smooth_rows_and_of_rows_with_kinks_are_those_of_one_thread(se
         alone = osilp.solve(m, load=False)
         assert many.proof.drop(columns="seconds").equals(alone.proof.drop(columns="seconds"))
         assert (many.objective, many.bound, many.certified) == (alone.objective, alone.bound, alone.certified)
+
+
+@pytest.mark.parametrize(("said", "count"), [("3", 3), ("1", 1)])
+def test_the_environment_says_how_many(monkeypatch, said, count):
+    monkeypatch.setenv("OSILP_THREADS", said)
+    assert _threads.threads() == count
+
+
+@pytest.mark.parametrize("said", ["", "0", "-2", "many"])
+def test_what_is_no_number_of_threads_says_nothing(monkeypatch, said):
+    monkeypatch.delenv("OSILP_THREADS", raising=False)
+    usual = _threads.threads()
+    monkeypatch.setenv("OSILP_THREADS", said)
+    assert _threads.threads() == usual >= 1

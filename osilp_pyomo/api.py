@@ -17,7 +17,7 @@ from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.added_rows import used_by
 from osilp_pyomo.model.pyomo_stage import PyomoStage
 from osilp_pyomo.model.stages import read_stages
-from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model, trace_model
+from osilp_pyomo.model.trace import TracedModel, active_objective, fixed_variables, refuse_no_model, trace_model
 from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.adjustable.column_generation import by_columns
 from osilp_pyomo.offline.assemble import integrals_told, result_of
@@ -163,6 +163,7 @@ def tell(
         recourse=traced.recourse,
         units=units_told(model, (*traced.families, *traced.equations)),
         solution=solution,
+        fixed=fixed_variables(model),
         integrals=integrals_told(accuracies),
         used_by=used_by(model, traced.families),
         added=frozenset(model.private_data("osilp_pyomo").get("added", ())),

@@ -24,7 +24,8 @@ def compare_plans(plans: Mapping[str, Result], draws: Any, *, rows: str | None =
     draws : DataFrame or array
         One vector per row, of what may happen: past values, or a sample; columns as in ``result.simulate``.
     rows : str, optional
-        The plan by whose rows and objective all are judged; the first that all the others fit into, if not given.
+        The plan by whose rows and objective all are judged. If not given: of those that all the others fit into the
+        first that knows most of the columns of the draws.
 
     Returns
     -------
@@ -87,6 +88,10 @@ def compare_plans(plans: Mapping[str, Result], draws: Any, *, rows: str | None =
     senses = {plan.sense for plan in named.values()}
     if len(senses) > 1:
         raise ModelError(f"{_WHAT}: some plans minimize and some maximize, so that their costs are not the same thing.")
+    if rows is None:
+        # Rows that do not know an entry would judge all draws as if it were always the same.
+        entries = {name: len(plan.recourse.entries(draws)) for name, plan in named.items() if plan.recourse is not None}
+        judges.sort(key=lambda name: -entries[name])
     chosen, frame = _judged(named, judges if rows is None else [rows], draws)
     if not len(frame):
         raise DataError(f"{_WHAT}: there are no draws; give at least one vector.")

@@ -288,6 +288,13 @@ def _function_columns(model: Any, columns: Columns) -> Iterator[FunctionColumns]
             yield FunctionColumns(function.name, function.space, np.array(found), np.array(numbers))
 
 
+def fixed_variables(model: Any) -> dict[str, float]:
+    """The numbers of all variables that are fixed, by their names."""
+    owners = model.component_objects(pyo.Var, active=True, descend_into=True)
+    fixed = (each for owner in owners for each in owner.values() if each.fixed and each.value is not None)
+    return {each.name: float(each.value) for each in fixed}
+
+
 def refuse_no_model(model: Any, what: str, verb: str | None = None) -> None:
     """Refuse anything but a model, or one of its blocks, that holds data."""
     if getattr(model, "ctype", None) is not pyo.Block or not hasattr(model, "component_data_objects"):

@@ -22,7 +22,6 @@ from osilp_pyomo.index.curves.spaces import VectorFunctions
 from osilp_pyomo.model.arrays.blocks import block_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct
 from osilp_pyomo.model.constraint import semi_infinite_families
-from osilp_pyomo.model.functions.terms import occurrences
 from osilp_pyomo.model.profile import NPVProfileExpression, ProfileExpression
 from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_no_model
 from osilp_pyomo.offline.units import Units
@@ -184,7 +183,7 @@ class _Reader(PintUnitExtractionVisitor):
             return super().beforeChild(node, child, child_idx)
         block = block_of(child)
         if block is not None:
-            return False, self._unit_of_block(child, block)
+            return False, self._unit_of_block(block)
         if kind is ArrayLeaf:
             return False, self._unit_of_array(child)
         if kind is ArrayProduct:
@@ -228,16 +227,15 @@ class _Reader(PintUnitExtractionVisitor):
             owners.setdefault(id(entry) if owner is None else id(owner), entry)
         return self.same([(entry, self.walk_expression(entry)) for entry in owners.values()])
 
-    def _unit_of_block(self, node: Any, block: Any) -> Any:
+    def _unit_of_block(self, block: Any) -> Any:
         owner = block.variables[0].parent_block()
         if not getattr(owner, "holds_functions", False):
             parts = {id(each.parent_component()): each for each in block.variables}
             variables = self.same([(each, self.walk_expression(each)) for each in parts.values()])
             return self.walk_expression(block.tree) * variables
         unit = self._plain(owner.units_of_values)
-        for _, orders in occurrences(node):
-            for order, coordinate in zip(orders, self._coordinates(owner), strict=False):
-                unit = unit / coordinate**order
+        for order, coordinate in zip(block.orders, self._coordinates(owner), strict=False):
+            unit = unit / coordinate**order
         return unit
 
     def _coordinates(self, owner: Any) -> list[Any]:

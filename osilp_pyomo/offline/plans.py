@@ -11,7 +11,7 @@ import pandas as pd
 
 from osilp_pyomo._displays import Shown, draw
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.offline.functions.simulation import COST, VIOLATION, Recourse
+from osilp_pyomo.offline.functions.simulation import COST, VIOLATION
 from osilp_pyomo.offline.results import Result
 
 # A violation below this share of a row's size is one of rounding.
@@ -116,11 +116,10 @@ class PlanComparison(Shown):
 
 def judge(plans: Mapping[str, Result], rows: str, draws: Any, what: str) -> pd.DataFrame:
     """Cost and violation of each plan at each draw, all by the rows of one of them."""
-    recourse = plans[rows].recourse
-    assert recourse is not None
+    judging = plans[rows]
     parts = []
     for name, plan in plans.items():
-        told = _simulated(plan, recourse, draws, f"{what}: plan '{name}'")
+        told = _simulated(plan, judging, draws, f"{what}: plan '{name}'")
         parts.append(
             pd.DataFrame(
                 {
@@ -135,12 +134,28 @@ def judge(plans: Mapping[str, Result], rows: str, draws: Any, what: str) -> pd.D
     return pd.concat(parts, ignore_index=True)
 
 
-def _simulated(plan: Result, recourse: Recourse, draws: Any, what: str) -> pd.DataFrame:
+def _simulated(plan: Result, judging: Result, draws: Any, what: str) -> pd.DataFrame:
+    recourse = judging.recourse
+    assert recourse is not None
     if plan.recourse is recourse and plan.solution is not None:
         return recourse.simulate(plan.solution, draws, what)
     rules = {} if plan.recourse is None or plan.solution is None else plan.recourse.rules(plan.solution)
+    decided = pd.concat(
+        [plan.values, pd.Series(dict(plan.fixed), dtype=float).drop(plan.values.index, errors="ignore")]
+    )
     try:
-        x, unknown = recourse.holding(plan.values, rules)
+        _refuse_other_numbers(decided, judging.fixed)
+        x, unknown = recourse.holding(decided, rules)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
     return recourse.simulate(x, draws, what, unknown)
+
+
+def _refuse_other_numbers(decided: pd.Series, fixed: Mapping[str, float]) -> None:
+    """Refuse decisions that are other numbers than the rows hold in their place."""
+    for name, number in fixed.items():
+        if name in decided.index and not np.isclose(decided[name], number, rtol=1e-9, atol=1e-9):
+            raise ModelError(
+                f"its '{name}' is {decided[name]:.10g}, and the rows were made with {number:.10g}, at which it was "
+                "fixed there; take the rows of a plan in which it is free by rows=."
+            )

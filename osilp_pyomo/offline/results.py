@@ -162,6 +162,8 @@ class Result(Shown):
     nominal : dict
         Of a model made by :func:`robustify`: what decision rules decide at the nominal data, by the name of the
         variable whose place they took; loading puts it there.
+    fixed : dict
+        The numbers of the variables that were fixed in the model, by name.
     remark : str
         What one should know beside the numbers: that there is no objective, or why no conflict is told.
     units : Units
@@ -227,6 +229,7 @@ class Result(Shown):
     recourse: Recourse | None = None
     policy: BestPolicy | None = None
     solution: FloatArray | None = None
+    fixed: Mapping[str, float] = field(default_factory=dict)
 
     def _answer(self, wanted: str) -> Answer:
         if self.answer is None:

@@ -129,6 +129,22 @@ def test_curves_and_rules_have_units_of_their_own():
     m = road()
     curve(m, lambda m, u: m.f.derivative(u) <= m.slope)
     assert osilp.check_units(m)["bad"] == "MW/km"
+    for basis in (osilp.RBF(4), osilp.BSpline(5)):
+        m = road()
+        m.f = osilp.FunctionVar(over=m.u, basis=basis, units=U.MW)
+        m.slope = pyo.Var(units=U.MW / U.km)
+        rows = {
+            "at": lambda m, u: m.f.derivative(u) <= m.slope,
+            "number": lambda m, u: m.f.derivative(0.5) * u <= m.cap(u),
+            "both": lambda m, u: m.f(u) + u * m.f.derivative(u) <= m.cap(u),
+        }
+        for name, row in rows.items():
+            m.add_component(name, osilp.SemiInfiniteConstraint(m.u, units=U.km, rule=row))
+        told = osilp.check_units(m.clone())
+        assert [told[name] for name in rows] == ["MW/km", "MW", "MW"]
+        m.bad = osilp.SemiInfiniteConstraint(m.u, units=U.km, rule=lambda m, u: m.f.derivative(u) <= m.cap(u))
+        with pytest.raises(errors.UnitsError, match=r"MW/km, and 'cap\(u\)' has the unit MW\."):
+            osilp.check_units(m)
     m = robust()
     m.worst.deactivate()
     m.bad = osilp.SemiInfiniteConstraint(

@@ -94,6 +94,49 @@ def test_equations_are_violated_by_numbers_that_cannot_follow():
     assert frame["violated"].tolist() == [True, False, True, False, False, False]
 
 
+def test_variables_that_are_fixed_are_decisions_too():
+    """What one plan fixed is a decision at the rows of another; rows in which it is another number cannot judge it."""
+    m = shop()
+    free = osilp.solve(osilp.robustify(m, [(m.demand, DEMAND)]))
+    m.buy[0].fix(3.0)
+    fixed = osilp.solve(m, load=False)
+    compared = osilp.compare_plans({"fixed": fixed, "free": free}, DRAWS)
+    told = compared.frame[compared.frame["plan"] == "fixed"]
+    assert told["cost"].to_numpy() == pytest.approx(np.full(4, 1 + 2 * 3 + 6.0))
+    assert told["violation"].to_numpy() == pytest.approx([0, 0, 2 / 6, 1 / 5], rel=1e-3)
+    m.buy[0].fix(0.0)
+    other = osilp.solve(osilp.robustify(m, [(m.demand, DEMAND)]))
+    with pytest.raises(errors.ModelError) as refused:
+        osilp.compare_plans({"fixed": fixed, "other": other}, DRAWS)
+    assert str(refused.value) == (
+        "compare_plans: plan 'fixed': its 'buy[0]' is 3, and the rows were made with 0, at which it was fixed there; take "
+        "the rows of a plan in which it is free by rows=."
+    )
+    # Rows that can judge them all are looked for.
+    assert osilp.compare_plans({"fixed": fixed, "other": other, "free": free}, DRAWS).rows == "free"
+
+
+def test_rows_that_know_all_that_is_drawn_judge_in_any_order():
+    m = shop()
+    m.price = pyo.Param(initialize=2, mutable=True)
+    m.cost.set_value(sum(m.make[p] + m.price * m.buy[p] for p in m.P))
+    m.make.setub(2)
+    prices = (m.price, BoxSet([(1, 3)]))
+    plans = {
+        "nominal": osilp.solve(m, load=False),
+        "demand": osilp.solve(osilp.robustify(m, [(m.demand, DEMAND)])),
+        "both": osilp.solve(osilp.robustify(m, [(m.demand, DEMAND), prices])),
+    }
+    draws = pd.DataFrame({"demand[0]": [2.0, 4.0], "demand[1]": [4.0, 6.0], "price": [1.0, 3.0]})
+    for names in (["nominal", "demand", "both"], ["both", "demand", "nominal"]):
+        compared = osilp.compare_plans({name: plans[name] for name in names}, draws)
+        assert compared.rows == "both"
+        nominal = compared.frame[compared.frame["plan"] == "nominal"]
+        # Two are made of each, and 2 and 4 bought.
+        assert nominal["cost"].to_numpy() == pytest.approx([4 + 6.0, 4 + 18.0])
+    assert osilp.compare_plans(plans, draws, rows="demand").rows == "demand"
+
+
 def test_a_decision_without_bounds_below_its_worst_case_is_not_changed_by_the_draw():
     """What is made is paid for, whether it is needed or not; a variable that stands for a worst case is not."""
     m = pyo.ConcreteModel()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,14 @@ from osilp_pyomo.model.arrays.trees import ArrayLeaf, all_leaves, rebuild, take_
 class TermBlock:
     """Terms ``coefficient * variable`` whose coefficients are the entries of one tree.
 
-    ``label`` is what they are printed as, where that says more than the tree: a function at a point.
+    ``label`` is what they are printed as, where that says more than the tree: a function at a point; ``orders`` is its
+    derivative along each coordinate.
     """
 
     tree: Any
     variables: tuple[Any, ...]
     label: str = ""
+    orders: tuple[int, ...] = ()
 
     def coefficient(self, place: int) -> Any:
         """The coefficient of one variable, as an expression or a number."""
@@ -101,16 +103,20 @@ class DotTerms:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DotTerms:
         variables = tuple(deepcopy(variable, memo) for variable in self.block.variables)
-        copied = DotTerms(TermBlock(deepcopy(self.block.tree, memo), variables, self.block.label))
+        copied = DotTerms(replace(self.block, tree=deepcopy(self.block.tree, memo), variables=variables))
         copied.appended = deepcopy(self.appended, memo)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.block.tree, self.block.variables, self.appended, self.block.label)
+        return _restored, (
+            self.block.tree, self.block.variables, self.appended, self.block.label, self.block.orders,
+        )  # fmt: skip
 
 
-def _restored(tree: Any, variables: tuple[Any, ...], appended: list[Any], label: str = "") -> DotTerms:
-    terms = DotTerms(TermBlock(tree, variables, label))
+def _restored(
+    tree: Any, variables: tuple[Any, ...], appended: list[Any], label: str = "", orders: tuple[int, ...] = ()
+) -> DotTerms:
+    terms = DotTerms(TermBlock(tree, variables, label, orders))
     terms.appended = appended
     return terms
 
@@ -136,7 +142,8 @@ def rebuild_relation(node: Any, replace: Any) -> Any:
     """An expression with its leaves replaced, light nodes kept light."""
     block = block_of(node)
     if block is not None:
-        return light_node(TermBlock(rebuild(block.tree, replace), tuple(map(replace, block.variables)), block.label))
+        tree, variables = rebuild(block.tree, replace), tuple(map(replace, block.variables))
+        return light_node(TermBlock(tree, variables, block.label, block.orders))
     if node.__class__ in native_types:
         return node
     if not node.is_expression_type():

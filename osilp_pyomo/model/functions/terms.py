@@ -105,7 +105,7 @@ def curve_terms(
 ) -> Any:
     """A curve, or a derivative of it, at a point of numbers and placeholders."""
     if all(map(is_number, point)):
-        return _with_numbers(space.evaluate(np.array([point], dtype=float), order)[0], coefficients)
+        return _with_numbers(space.evaluate(np.array([point], dtype=float), order)[0], coefficients, order)
     if space.own:
         space.refuse_derivative(order)
         return sum(
@@ -115,7 +115,7 @@ def curve_terms(
     for axis, functions in enumerate(space.axes):
         factor = _axis_tree(functions, space.numbers[:, axis], point[axis], order[axis], occurrence)
         tree = factor if tree is None else tree * factor
-    return numeric.SumExpression([light_node(TermBlock(tree, tuple(coefficients), label))])
+    return numeric.SumExpression([light_node(TermBlock(tree, tuple(coefficients), label, tuple(order)))])
 
 
 def _symbol(value: Any) -> Any:
@@ -137,12 +137,13 @@ def _axis_tree(functions: Any, numbers: Any, at: Any, order: int, occurrence: tu
     return profile_node((at,), ArrayLeaf(held))
 
 
-def _with_numbers(values: FloatArray, coefficients: Sequence[Any]) -> Any:
+def _with_numbers(values: FloatArray, coefficients: Sequence[Any], orders: tuple[int, ...] = ()) -> Any:
     """Numbers times coefficients; functions that are zero there are left out."""
     places = np.flatnonzero(values)
     if not len(places):
         return 0.0 * coefficients[0]
-    block = TermBlock(ArrayLeaf(values[places].copy()), tuple(coefficients[k] for k in places.tolist()))
+    variables = tuple(coefficients[k] for k in places.tolist())
+    block = TermBlock(ArrayLeaf(values[places].copy()), variables, orders=orders)
     return numeric.SumExpression([light_node(block)])
 
 

@@ -78,6 +78,13 @@ class Recourse:
         columns[VIOLATION] = self._violation(x, drawn, [family for family in families if family not in moved])
         return pd.DataFrame(columns, index=frame.index)
 
+    def entries(self, draws: Any) -> set[Any]:
+        """The entries of its vectors that a frame of draws has as columns; none of an array."""
+        draws = as_pandas(draws)
+        spaces = [each.space.coordinates for each in self.functions if isinstance(each.space, VectorFunctions)]
+        names = {name for known in [*spaces, *(family.domain.names for family in self.families)] for name in known}
+        return names & set(draws.columns) if isinstance(draws, pd.DataFrame) else set()
+
     def rules(self, x: FloatArray) -> dict[str, pd.Series]:
         """The coefficients of each decision that is a function, by the functions that they multiply."""
         return {

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from figures import Figure, in_fresh_process, markdown, shown
 
-SUITES = ("offline", "online", "regret", "corrections", "robust", "arrays", "scale")
+SUITES = ("offline", "online", "regret", "corrections", "robust", "arrays", "scale", "speed")
 
 
 def run(suite: str, quick: bool) -> list[Figure]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from osilp_pyomo._threads import use_threads
 from osilp_pyomo.errors import ExecutorError, OptionError
 
 # How often a result may fail to come because a process of ours has died.
@@ -145,6 +146,8 @@ def _begin_process(what: Any, over: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_after, args=(over,), daemon=True).start()
     _given = what
+    # The other cores belong to the other processes.
+    use_threads(1)
 
 
 def _end_after(over: Any) -> None:

@@ -166,7 +166,7 @@ def test_all_suites(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, arrays, scale"),
+        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, arrays, scale, speed"),
         (["--write", "no/such/page.md"], "no folder no/such"),
     ],
 )
@@ -205,3 +205,10 @@ def test_the_plain_two_stages_of_the_corrections_decide_as_the_package_does(impo
     )
     np.testing.assert_allclose(plain, ours, atol=1e-9)
     assert np.abs(printed - ours).max() > 0.5
+
+
+def test_what_became_slower_comes_first():
+    compare = load("compare")
+    old = {"time": (2.0, False), "speedup": (3.0, True), "gone": (1.0, False)}
+    new = {"time": (2.1, False), "speedup": (1.5, True), "new": (1.0, False)}
+    assert compare.worsened([(old, new)] * 3) == [("speedup", 3.0, 1.5, 2.0), ("time", 2.0, 2.1, 1.05)]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._threads import in_threads
 from osilp_pyomo.index.enclosures import intervals as iv
 from osilp_pyomo.index.enclosures.enclosure import Condition, Enclosure, Key, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.enclosures.intervals import Interval
@@ -123,11 +124,35 @@ class EnclosedRow:
         total: Enclosure | None = None
         with np.errstate(all="ignore"):
             for number, (group, weights) in enumerate(self._enclosed):
-                for part in _parts(len(weights), boxes):
-                    opening.begin(number)
-                    found = _weighted(group.enclose(part, axes, opening), weights[part])
+                for found in self._enclosed_parts(number, group, weights, axes, opening):
                     total = found if total is None else total + found
             return expansion_of(total or Enclosure(iv.exact(0.0)), self.dimension, boxes)
+
+    def _enclosed_parts(
+        self, number: int, group: TermGroup, weights: FloatArray, axes: Sequence[Enclosure], opening: Opening
+    ) -> Iterator[Enclosure]:
+        """The weighted sums of the parts of a group's columns; of a smooth one in threads, where nothing is noted."""
+        parts = list(_parts(len(weights), axes[0].value[0].shape[-1]))
+
+        def enclosed(part: slice, opened: Opening) -> Enclosure:
+            with np.errstate(all="ignore"):
+                return _weighted(group.enclose(part, axes, opened), weights[part])
+
+        def alone(part: slice) -> tuple[Enclosure, bool]:
+            opened = Opening(self.dimension, opening.order)
+            return enclosed(part, opened), opened.smooth
+
+        opening.begin(number)
+        yield enclosed(parts[0], opening)
+        left = parts[1:]
+        if opening.smooth and len(left) > 1:
+            done = list(in_threads(alone, left))
+            if all(smooth for _, smooth in done):
+                yield from (found for found, _ in done)
+                return
+        for part in left:
+            opening.begin(number)
+            yield enclosed(part, opening)
 
     def smallest_terms(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """A lower bound of the sum of the row's absolute terms over boxes."""

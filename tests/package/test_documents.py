@@ -82,6 +82,7 @@ def test_examples_run(example, tmp_path):
         env=os.environ | quiet,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    # On a slow machine long work says how far it is.
+    assert [line for line in done.stderr.splitlines() if "%|" not in line] == []
     assert done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -42,5 +42,6 @@ def test_its_pictures_can_be_drawn_again(tmp_path):
         [sys.executable, str(ROOT / "docs" / "draw_pictures.py"), str(tmp_path)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert drawn.stderr == ""
+    # On a slow machine long work says how far it is.
+    assert [line for line in drawn.stderr.splitlines() if "%|" not in line] == []
     assert drawn.stdout.split() == sorted(path.name for path in (ROOT / "docs" / "pictures").glob("*.png"))

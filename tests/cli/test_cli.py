@@ -91,7 +91,8 @@ def folder(tmp_path):
 def test_demo_prints_the_tables_and_writes_the_report(tmp_path):
     done = run("demo", "--arrivals", 200, "--trials", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    # On a slow machine the log has a line of progress each half minute.
+    assert [line for line in done.stderr.splitlines() if "trials:" not in line] == []
     for part in ("projected on RBF(10)", "discretized on Midpoint(500)", "exchange, exact on [0, 1]",
                  "The optimum lies in [", "MirrorDescent", "AccelerateThenRefine", "Resolve(exact=True)",
                  "2 trials, 200 arrivals in random order"):  # fmt: skip

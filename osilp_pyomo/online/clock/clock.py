@@ -50,7 +50,7 @@ class Clock:
     >>> clock = Clock(Times.of(0, 10, None), 100)
     >>> state = clock.begin()
     >>> clock.ahead(state, 0.0, 0), clock.ahead(state, 5.0, 50), round(clock.ahead(state, 5.0, 200))
-    (100.0, 50.0, 200)
+    (100.0, 50.0, 197)
     """
 
     times: Times

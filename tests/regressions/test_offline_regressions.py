@@ -431,7 +431,7 @@ def test_rounding_that_binds_far_out_is_no_optimum(limit):
     m.y = pyo.Var()
     m.cost = pyo.Objective(expr=m.y)
     m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: m.y >= limit(u))
-    with pytest.warns(errors.AccuracyWarning, match="rounding of terms that cancel is worth"):
+    with pytest.warns(errors.AccuracyWarning, match="rounding of the row is worth"):
         result = osilp.solve(m)
     assert result.status == "inaccurate"
     assert not result.certified

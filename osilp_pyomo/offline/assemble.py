@@ -304,8 +304,8 @@ def _complaint(method: str, problem: SemiInfiniteLP, solved: Solved) -> str | No
                 return f"no point with room in every row is known, and the violation is worth about {optimism:.2g}"
     if np.isfinite(seen.rounding_of_rows) and seen.rounding_of_rows > _HIDDEN * size:
         return (
-            f"where the prices are, rounding of the row is worth {seen.rounding_of_rows:.2g}, and may be all that binds "
-            "there; write it without large numbers that cancel, and leave poles out by where="
+            f"where the prices are, rounding of the row is worth {seen.rounding_of_rows:.2g}, and may be all that "
+            "binds there; write it without large numbers that cancel, and leave poles out by where="
         )
     if seen.unbalanced > _BALANCED:
         return (

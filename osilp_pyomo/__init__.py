@@ -12,7 +12,7 @@ import lazy_loader
 # Registered with Pyomo by being imported: the components, SolverFactory("osilp") and the transformations.
 from osilp_pyomo import plugins as plugins
 from osilp_pyomo._version import __version__ as __version__
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint as SemiInfiniteConstraint
 from osilp_pyomo.model.functions.component import FunctionVar as FunctionVar
 from osilp_pyomo.model.profile import Profile as Profile
 from osilp_pyomo.robust import solver as _robust_solver  # noqa: F401

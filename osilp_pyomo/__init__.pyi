@@ -27,7 +27,7 @@ from .index.grids import Random as Random
 from .index.grids import Sobol as Sobol
 from .model.arrays.dot import array as array
 from .model.arrays.dot import dot as dot
-from .model.constraint import SemiInfiniteConstraint as SemiInfiniteConstraint
+from .model.constraint.component import SemiInfiniteConstraint as SemiInfiniteConstraint
 from .model.functions.component import FunctionVar as FunctionVar
 from .model.integrals.expectation import expectation as expectation
 from .model.integrals.terms import integral as integral

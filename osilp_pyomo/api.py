@@ -15,8 +15,8 @@ from osilp_pyomo.errors import ModelError, OptionError
 from osilp_pyomo.index.quadrature.measures import recorded_integrals
 from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.added_rows import used_by
-from osilp_pyomo.model.pyomo_stage import PyomoStage
-from osilp_pyomo.model.stages import read_stages
+from osilp_pyomo.model.stages.by_pyomo import PyomoStage
+from osilp_pyomo.model.stages.read import read_stages
 from osilp_pyomo.model.trace import TracedModel, active_objective, fixed_variables, refuse_no_model, trace_model
 from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.adjustable.column_generation import by_columns

@@ -16,7 +16,7 @@ from osilp_pyomo.index.choose import by_family, default_grid, names_of, place_gr
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.grids import Grid, Midpoint, Points
 from osilp_pyomo.lp.finite import excess_of
-from osilp_pyomo.model.constraint import semi_infinite_families
+from osilp_pyomo.model.constraint.component import semi_infinite_families
 from osilp_pyomo.model.trace import TracedModel, refuse_no_model, trace_families
 from osilp_pyomo.model.units import units_told
 from osilp_pyomo.offline.prepare import compactify

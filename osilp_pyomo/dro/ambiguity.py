@@ -23,7 +23,7 @@ from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import EllipsoidBody
 from osilp_pyomo.model.arrays.expressions import Vector
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.linear import has_free_variable
 from osilp_pyomo.model.sets import OneSet
 from osilp_pyomo.offline.results import Result

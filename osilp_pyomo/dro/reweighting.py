@@ -19,7 +19,7 @@ from osilp_pyomo.index.convex_sets import Body, ScenarioBody
 from osilp_pyomo.index.probability_sets import ProbabilityBody
 from osilp_pyomo.model.arrays.dot import dot
 from osilp_pyomo.model.arrays.expressions import Vector
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import OneSet
 from osilp_pyomo.offline.results import Result
 

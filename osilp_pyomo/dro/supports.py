@@ -15,7 +15,7 @@ from osilp_pyomo.errors import DeclarationError, OptionError
 from osilp_pyomo.index.choice_sets import OpenBoxBody
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.model.arrays.expressions import Vector
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import body_of, is_continuous, is_uncertainty_set, some_number
 
 

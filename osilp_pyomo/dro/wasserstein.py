@@ -35,7 +35,7 @@ from osilp_pyomo.errors import OptionError
 from osilp_pyomo.index.convex_sets import Body, BoxBody, ProductBody
 from osilp_pyomo.index.transport_sets import TransportBody
 from osilp_pyomo.model.arrays.expressions import Vector
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import SetOfEachFamily, body_of, is_uncertainty_set, labelled, same_set
 from osilp_pyomo.offline.results import Result
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 
 # Under this name a Block keeps the expression of its value as private data.
 _VALUE = "value_of_rows"

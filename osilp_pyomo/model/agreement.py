@@ -15,7 +15,8 @@ from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.model.affine import AffineTrace, SharedVariables, affine_trace
 from osilp_pyomo.model.arrays.blocks import rebuild_relation, with_arrays_of
 from osilp_pyomo.model.columns import Columns
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, held
+from osilp_pyomo.model.constraint.component import held
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.formulas import block_values, group_terms
 from osilp_pyomo.model.linear import SKIP, RelationTerms, number_of, take_apart
 from osilp_pyomo.model.same_row import Side, StandIns, same_row

@@ -19,7 +19,8 @@ from osilp_pyomo.index.domain import Domain, PointFunction
 from osilp_pyomo.index.sobol import sobol_points
 from osilp_pyomo.index.where import FormulaRegion
 from osilp_pyomo.model.arrays.blocks import TermBlock
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData, held
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint, held
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.formulas import block_values, condition_region
 from osilp_pyomo.model.functions.component import function_vars
 from osilp_pyomo.model.linear import LinearTerms, leaves, number_of, short_text

@@ -19,7 +19,7 @@ from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.model.agreement import compared_points, warn_of_change
 from osilp_pyomo.model.columns import Columns
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.formulas import CannotCompileError, shape_of, slot_of
 from osilp_pyomo.model.linear import (
     SKIP,

@@ -29,12 +29,9 @@ from osilp_pyomo.model.affine import AffineTrace, SharedVariables, affine_rows
 from osilp_pyomo.model.arrays.blocks import block_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct
 from osilp_pyomo.model.columns import Domains
-from osilp_pyomo.model.constraint import (
-    SemiInfiniteConstraint,
-    SemiInfiniteConstraintData,
-    semi_infinite_families,
-)
-from osilp_pyomo.model.looked_at import watching_rules
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint, semi_infinite_families
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.looked_at import watching_rules
 from osilp_pyomo.model.trace import (
     ModelReading,
     TracedModel,

@@ -9,7 +9,8 @@ import pyomo.environ as pyo
 
 from osilp_pyomo._displays import MOST_SHOWN
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint, SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.mathematics import aligned, constraint_latex, domain_latex, family_lines, tree_of
 from osilp_pyomo.show.latex import latex, words
 

@@ -41,7 +41,8 @@ from osilp_pyomo.model.agreement import (
 from osilp_pyomo.model.arrays.blocks import TermBlock, with_arrays_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import Columns, Domains, Names
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.model.constraint.component import semi_infinite_families
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.convex_terms import CurvedReader
 from osilp_pyomo.model.formulas import (
     CannotCompileError,

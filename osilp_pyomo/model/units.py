@@ -21,7 +21,7 @@ from osilp_pyomo.errors import UnitsError
 from osilp_pyomo.index.curves.spaces import VectorFunctions
 from osilp_pyomo.model.arrays.blocks import block_of
 from osilp_pyomo.model.arrays.trees import ArrayLeaf, ArrayProduct
-from osilp_pyomo.model.constraint import semi_infinite_families
+from osilp_pyomo.model.constraint.component import semi_infinite_families
 from osilp_pyomo.model.profile import NPVProfileExpression, ProfileExpression
 from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_no_model
 from osilp_pyomo.offline.units import Units

@@ -24,7 +24,7 @@ from osilp_pyomo._pools import processes
 from osilp_pyomo._reporting import bar
 from osilp_pyomo.api import compile_online
 from osilp_pyomo.index.bases import RBF
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.profile import Profile
 from osilp_pyomo.online.policies import AccelerateThenRefine, Greedy, MirrorDescent, Policy, SimpleGD
 from osilp_pyomo.online.program import OnlineProgram

@@ -14,7 +14,7 @@ from pyomo.core.expr.relational_expr import RangedExpression
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._options import BASIS, GRID
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.plugins.options import declared, given_over
 
 if TYPE_CHECKING:

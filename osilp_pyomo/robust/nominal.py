@@ -21,7 +21,7 @@ from pyomo.core.base.initializer import ConstantInitializer
 from pyomo.core.expr.relational_expr import RelationalExpression, TrivialRelationalExpression
 
 from osilp_pyomo.errors import ModelError
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.same_row import Side, StandIns, same_expression, same_row
 from osilp_pyomo.robust.uncertain import UncertainVector
 

@@ -12,7 +12,7 @@ from pyomo.core.base.constraint import Constraint
 from pyomo.core.expr.relational_expr import TrivialRelationalExpression
 
 from osilp_pyomo.errors import DeclarationError, ModelError
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.integrals.expectation import expectation
 from osilp_pyomo.model.trace import active_objective, refuse_no_model
 from osilp_pyomo.model.units import unit_of

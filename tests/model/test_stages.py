@@ -10,7 +10,7 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import DataError, HorizonError, ModelError, OptionError
-from osilp_pyomo.model.constraint import semi_infinite_families
+from osilp_pyomo.model.constraint.component import semi_infinite_families
 
 GRID, BASIS = osilp.Midpoint(25), osilp.RBF(4)
 POLICIES = (osilp.MirrorDescent(), osilp.Resolve())

@@ -1,8 +1,8 @@
 """FunctionVar: a decision that is a function of the index, such as a decision rule or a curve.
 
 It is a Block of Pyomo that holds the coefficients of the functions as an ordinary Var, and their bounds as a
-:class:`~osilp_pyomo.model.constraint.SemiInfiniteConstraint`, so that every solver and writer meets both. It is no Var:
-a function at a point is a linear expression of its coefficients, and rows with it stay linear.
+:class:`~osilp_pyomo.SemiInfiniteConstraint`, so that every solver and writer meets both. It is no Var: a function at a
+point is a linear expression of its coefficients, and rows with it stay linear.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DeclarationError, ModelError
 from osilp_pyomo.index.bases import Basis, BSpline
 from osilp_pyomo.index.curves.spaces import CurveFunctions, FunctionSpace, VectorFunctions
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.functions.declared import (
     box_of,
     continuous_sets,

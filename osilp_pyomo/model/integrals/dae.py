@@ -16,7 +16,7 @@ from pyomo.dae import Integral
 
 from osilp_pyomo.errors import ModelError
 from osilp_pyomo.model.arrays.blocks import block_of
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.integrals.terms import integral
 
 

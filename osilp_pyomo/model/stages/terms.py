@@ -13,7 +13,7 @@ from osilp_pyomo.errors import ModelError
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.factor import NotSeparableError, separate
 from osilp_pyomo.model.linear import LinearTerms, leaves, linear_terms, short_text, times
-from osilp_pyomo.model.stage_locator import StageLocator
+from osilp_pyomo.model.stages.locator import StageLocator
 
 
 @dataclass

@@ -12,10 +12,8 @@ import contextlib
 import inspect
 import io
 import itertools
-import re
 import sys
 import textwrap
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,25 +23,25 @@ from pyomo.common.formatting import tabular_writer
 from pyomo.common.gc_manager import PauseGC
 from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
-from pyomo.core.base.constraint import Constraint, ConstraintData
+from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.global_set import UnindexedComponent_index
 from pyomo.core.base.param import Param
 from pyomo.core.base.set import Any as AnyValue
 from pyomo.core.base.set import process_setarg
 from pyomo.core.base.units_container import units as pyomo_units
-from pyomo.core.base.var import Var
-from pyomo.core.expr.relational_expr import EqualityExpression
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._displays import WIDTH, tell
 from osilp_pyomo._reporting import warn_user
-from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning, UntransformedModelError
+from osilp_pyomo.errors import DeclarationError, OsilpError, SamplingWarning
 from osilp_pyomo.index.grids import Grid
 from osilp_pyomo.model.affine import AffineTrace, affine_trace
 from osilp_pyomo.model.arrays.expressions import ArrayError, IndexSymbol, NumbersNeededError, Vector
 from osilp_pyomo.model.arrays.trees import TRACED_PLAINLY, IndexPlaceholder
-from osilp_pyomo.model.linear import checked_relation, leaves, relation_text
-from osilp_pyomo.model.looked_at import watched_rule
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
+from osilp_pyomo.model.constraint.looked_at import watched_rule
+from osilp_pyomo.model.constraint.reasons import reason_of, refuse_lookup, refuse_missing_member, refuse_wrong_dimension
+from osilp_pyomo.model.linear import checked_relation, leaves
 from osilp_pyomo.model.mathematics import constraint_card, constraint_latex
 from osilp_pyomo.model.sets import (
     body_of,
@@ -61,141 +59,6 @@ WORST = ("Point", "Lower", "Body", "Upper", "Slack")
 _PRINTED = 100
 # Where rules are tried with numbers, as shares of each coordinate's range.
 _TRIED = (0.43, 0.0, 1.0, 0.78, 0.15)
-
-
-def _refuse(self: Any, *args: Any, **kwds: Any) -> Any:
-    raise UntransformedModelError(
-        f"SemiInfiniteConstraint '{self.name}' holds for every point of {self.parent_component().index_text()}: no "
-        "solver or writer can take it as it stands. Use osilp_pyomo.solve(model), SolverFactory('osilp').solve(model), "
-        "TransformationFactory('osilp.discretize') or ('osilp.project'), or deactivate it. Its row at one point is "
-        f"{self.name}.at(point).{_where_disjunctive(self)}"
-    )
-
-
-def _where_disjunctive(data: Any) -> str:
-    """What to do about a row inside of a Disjunct, which gdp.bigm and gdp.hull cannot read."""
-    block = data.parent_block()
-    while block is not None:
-        if block.ctype.__name__ == "Disjunct":
-            return (
-                f" It stands in Disjunct '{block.name}': declare it on the model itself, relaxed where the Disjunct is "
-                "not chosen, such as m.y >= u - M * (1 - m.d.binary_indicator_var)."
-            )
-        block = block.parent_block()
-    return ""
-
-
-def _refused_method(name: str) -> Callable[..., Any]:
-    ordinary = getattr(ConstraintData, name)
-
-    def method(self: Any, *args: Any, **kwds: Any) -> Any:
-        return _refuse(self) if self.active else ordinary(self, *args, **kwds)
-
-    method.__name__ = name
-    method.__doc__ = f"Refused while the constraint is active; else as in ConstraintData.{name}."
-    return method
-
-
-def _refused_property(name: str) -> property:
-    ordinary = getattr(ConstraintData, name)
-    return property(
-        lambda self: _refuse(self) if self.active else ordinary.fget(self),
-        doc=f"Refused while the constraint is active; else as in ConstraintData.{name}.",
-    )
-
-
-class SemiInfiniteConstraintData(ConstraintData):
-    """One family of rows: the constraint for one member of its ordinary sets.
-
-    ``trace`` is the row with a placeholder for the index, or None where the rule is called at each
-    point instead; ``reason`` then says why. ``affine`` holds the numbers of a row that is affine in an uncertain
-    vector, where they cannot change before the model is solved.
-    """
-
-    __slots__ = ("affine", "reason")
-
-    def __init__(self, expr: Any = None, component: Any = None) -> None:
-        super().__init__(expr, component)
-        self.reason: str | None = None
-        self.affine: AffineTrace | None = None
-
-    expr = _refused_property("expr")
-    body = _refused_property("body")
-    lower = _refused_property("lower")
-    upper = _refused_property("upper")
-    lb = _refused_property("lb")
-    ub = _refused_property("ub")
-    equality = _refused_property("equality")
-    strict_lower = _refused_property("strict_lower")
-    strict_upper = _refused_property("strict_upper")
-    to_bounded_expression = _refused_method("to_bounded_expression")
-    has_lb = _refused_method("has_lb")
-    has_ub = _refused_method("has_ub")
-    get_value = _refused_method("get_value")
-    slack = _refused_method("slack")
-    lslack = _refused_method("lslack")
-    uslack = _refused_method("uslack")
-    __call__ = _refused_method("__call__")
-
-    @property
-    def trace(self) -> Any:
-        """The row with a placeholder for the index, or None."""
-        return self._expr
-
-    @property
-    def is_equation(self) -> bool:
-        """Whether both sides of its row are to be equal."""
-        return isinstance(self._expr, EqualityExpression)
-
-    @property
-    def route(self) -> str:
-        """How its coefficients are found: "traced" or "sampled"."""
-        return "traced" if self._expr is not None else "sampled"
-
-    def at(self, *point: Any) -> Any:
-        """The row that the rule gives at one point of the index, as a Pyomo relation.
-
-        An uncertain vector may come whole, ``at((0.5, 1.0))``, or as numbers, ``at(0.5, 1.0)``.
-        """
-        owner = self.parent_component()
-        numbers: list[Any] = []
-        for part in point:
-            numbers += part if isinstance(part, tuple | list | np.ndarray) else [part]
-        return checked_relation(owner.call_with_numbers(self.index(), numbers), self.name)
-
-    def set_value(self, expr: Any) -> None:
-        """Refused: a family comes from its rule only."""
-        raise DeclarationError(
-            f"SemiInfiniteConstraint '{self.name}': it cannot be assigned an expression, because an expression has "
-            "no index; declare it anew with a rule."
-        )
-
-    def line_text(self) -> str:
-        """The family in one line, as mathematics."""
-        state = "" if self.active else "  (deactivated)"
-        return f"{self.name}: {self.row_text()}  for all {self.parent_component().index_text()}{state}"
-
-    def __repr__(self) -> str:
-        return self.line_text()
-
-    # Printed, a constraint of Pyomo is its name; here it is the row, for there is no body to print.
-    __str__ = __repr__
-
-    def to_latex(self) -> str:
-        """The family in LaTeX, without dollars."""
-        return constraint_latex(self.parent_component(), [self])
-
-    def _repr_latex_(self) -> str | None:
-        return f"$\\displaystyle {self.to_latex()}$"
-
-    def _repr_html_(self) -> str | None:
-        return constraint_card(self.parent_component(), [self])
-
-    def row_text(self) -> str:
-        """The row as mathematics, long sums cut short."""
-        if self._expr is None:
-            return f"[rule called at each point: {self.reason}]"
-        return relation_text(self._expr)
 
 
 @ModelComponentFactory.register("A constraint that holds for every point of a continuous index.")
@@ -378,6 +241,10 @@ class SemiInfiniteConstraint(Constraint):
         """A relation over the placeholders as one affine in them; None if it is not."""
         return affine_trace(relation, {id(each): entry for entry, each in enumerate(self.placeholders)}, noted)
 
+    def _vector_sizes(self) -> list[int]:
+        """Dimensions of its uncertain vectors."""
+        return [each.dim for each in self.continuous_sets if is_uncertainty_set(each)]
+
     def call_rule(self, index: Any, point: Sequence[Any]) -> Any:
         """The rule at one point, numbers or placeholders."""
         arguments = self.arguments(index, point)
@@ -519,8 +386,8 @@ class SemiInfiniteConstraint(Constraint):
             try:
                 relation = self._call_with_symbols(index)
             except Exception as error:  # any kind was seen: the rule is the user's code
-                self._explain_wrong_dimension(error, name)
-                return None, _first_sentence(error)
+                refuse_wrong_dimension(error, name, self._vector_sizes())
+                return None, reason_of(error)
         if relation is Constraint.Skip:
             return relation, ""
         return checked_relation(relation, name), ""
@@ -553,17 +420,17 @@ class SemiInfiniteConstraint(Constraint):
             try:
                 relation = self.call_rule(index, point)
             except (KeyError, IndexError) as error:
-                self._explain_missing_member(error)
-                self._explain_lookup(error, name, point)
+                refuse_missing_member(error, self)
+                refuse_lookup(error, name, point)
                 raise
             except ArithmeticError:
                 # A pole at an end of the index is looked at when the model is solved.
                 continue
             except TypeError as error:
-                self._explain_lookup(error, name, point)
+                refuse_lookup(error, name, point)
                 if not isinstance(error, NumbersNeededError) and "has no callable" not in str(error):
                     raise
-                raise DeclarationError(f"SemiInfiniteConstraint '{name}': {_first_sentence(error)}.") from error
+                raise DeclarationError(f"SemiInfiniteConstraint '{name}': {reason_of(error)}.") from error
             skips.append(relation is Constraint.Skip)
             if not skips[-1]:
                 checked_relation(relation, name)
@@ -596,48 +463,6 @@ class SemiInfiniteConstraint(Constraint):
             else:
                 columns.append([(some_number(each, share),) for share in _TRIED])
         return [tuple(number for part in row for number in part) for row in zip(*columns, strict=True)]
-
-    def _explain_wrong_dimension(self, error: Exception, name: str) -> None:
-        """Tell a rule that needs an uncertain vector of another dimension from other failures."""
-        sizes = [each.dim for each in self.continuous_sets if is_uncertainty_set(each)]
-        if isinstance(error, ArrayError):
-            raise DeclarationError(f"SemiInfiniteConstraint '{name}': {error}") from None
-        if sizes and isinstance(error, ValueError) and "unpack" in str(error):
-            raise DeclarationError(
-                f"SemiInfiniteConstraint '{name}': its rule cannot take an uncertain vector of dimension "
-                f"{', '.join(map(str, sizes))} apart ({error}); give a set of the dimension that the rule needs."
-            ) from None
-
-    def _explain_missing_member(self, error: LookupError) -> None:
-        """Tell a variable or Param over the continuous index from other missing members."""
-        for component in self.model().component_objects((Param, Var), descend_into=True):
-            sets = component.index_set().subsets() if component.is_indexed() else ()
-            if not any(each is continuous for each in sets for continuous in self.continuous_sets):
-                continue
-            if component.ctype is Param:
-                why = (
-                    f"the Param '{component.name}' is indexed by the continuous index, of which it holds a few members "
-                    "only; give a function of the index as osilp.Profile(over=..., points=..., initialize=...), and "
-                    "write it as m.profile(u)."
-                )
-            else:
-                why = (
-                    f"the variable '{component.name}' is indexed by the continuous index; a decision that is a "
-                    "function of the index is declared as osilp.FunctionVar(over=..., basis=...), and written as "
-                    "m.curve(u)."
-                )
-            raise DeclarationError(f"SemiInfiniteConstraint '{self.name}': {why}") from error
-
-    def _explain_lookup(self, error: Exception, name: str, point: Sequence[float]) -> None:
-        """Tell values that are looked up by the index, in a dict, a Series, a list or an array, from other failures."""
-        missing = isinstance(error, KeyError) and error.args[:1] in tuple((number,) for number in point)
-        places = not isinstance(error, KeyError) and "indices" in str(error) and "integer" in str(error)
-        if missing or places:
-            raise DeclarationError(
-                f"SemiInfiniteConstraint '{name}': its rule looks values up by the index ({_first_sentence(error)}), "
-                "which is every number between its ends and in general none of theirs; give them as a function, "
-                "m.curve = osilp.Profile(over=..., points=..., initialize=...), and write m.curve(u)."
-            ) from error
 
     def _check_bounds(self, each: Any) -> None:
         low, high = each.bounds()
@@ -859,43 +684,6 @@ def held(number: float) -> Any:
     param = Param(mutable=True, initialize=number)
     param.construct()
     return param
-
-
-def _first_sentence(error: Exception) -> str:
-    """Type and first sentence of an error, for a reason that fits on a line."""
-    if by_numpy := re.search(r"has no callable (\w+) method", str(error)):
-        return (
-            f"numpy's {by_numpy[1]} was given what Pyomo made of the index; write the index first, as in u * m.p in "
-            "place of m.p * u, or use pyomo.environ's functions"
-        )
-    if isinstance(error, TypeError) and (name := _called_from_math(error)):
-        known = f"np.{name}" if hasattr(np, name) else "a function of numpy or Pyomo"
-        return f"math.{name} needs a number, and the index stands for every point: use {known}"
-    if _within_scipy_interpolate(error):
-        return (
-            "scipy's interpolation needs numbers, and the index stands for every point: give the curve as "
-            "osilp.Profile(over=..., points=..., initialize=...) and write m.curve(u)"
-        )
-    text = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-    if isinstance(error, NumbersNeededError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _within_scipy_interpolate(error: Exception) -> bool:
-    """Whether an error came up in an interpolation of scipy's that was called by a rule."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return any("scipy" in frame.filename and "interpolate" in frame.filename for frame in frames)
-
-
-def _called_from_math(error: Exception) -> str | None:
-    """The function of Python's math that stands in the line of the rule where an error came up, if any."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.name in ("__float__", "__int__", "__index__"):
-            continue
-        found = re.search(r"\bmath\.(\w+)\(", frame.line or "")
-        return found[1] if found else None
-    return None
 
 
 def _function_name(function: Callable[..., Any]) -> str:

@@ -15,7 +15,7 @@ from osilp_pyomo.index.curves.stack import CurveStack
 from osilp_pyomo.model.arrays.trees import members_of
 from osilp_pyomo.model.linear import number_of
 from osilp_pyomo.model.profile import Profile
-from osilp_pyomo.model.stage_locator import StageLocator, StageRef
+from osilp_pyomo.model.stages.locator import StageLocator, StageRef
 from osilp_pyomo.online.stages.template import ANYTHING, Allowed, CurveForm, Field, Interval, Label
 
 

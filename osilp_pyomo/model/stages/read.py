@@ -25,14 +25,15 @@ from osilp_pyomo.model.agreement import refuse_other_trace
 from osilp_pyomo.model.arrays.blocks import TermBlock
 from osilp_pyomo.model.arrays.trees import ArrayLeaf
 from osilp_pyomo.model.columns import domain_of
-from osilp_pyomo.model.constraint import SemiInfiniteConstraintData, semi_infinite_families
+from osilp_pyomo.model.constraint.component import semi_infinite_families
+from osilp_pyomo.model.constraint.family import SemiInfiniteConstraintData
 from osilp_pyomo.model.formulas import CannotCompileError, group_terms, has_one_shape, shape_of
 from osilp_pyomo.model.functions.component import function_vars
 from osilp_pyomo.model.integrals.dae import undiscretized_integrals
 from osilp_pyomo.model.linear import free_variables, leaves, number_of, reads_as_lower, short_text
-from osilp_pyomo.model.stage_data import StageData, literal_of
-from osilp_pyomo.model.stage_locator import StageLocator
-from osilp_pyomo.model.stage_terms import Split, Splitter, TermGroups, curves_of
+from osilp_pyomo.model.stages.data import StageData, literal_of
+from osilp_pyomo.model.stages.locator import StageLocator
+from osilp_pyomo.model.stages.terms import Split, Splitter, TermGroups, curves_of
 from osilp_pyomo.model.trace import active_objective, ordinary_constraints, refuse_foreign_components, refuse_odd_domain
 from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.online.stages.template import (

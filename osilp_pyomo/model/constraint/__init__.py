@@ -1,0 +1,1 @@
+"""SemiInfiniteConstraint, and what its rule does while it is called."""

@@ -1,18 +1,17 @@
 """Take the pictures of pages that move: python docs/draw_pages.py [FOLDER].
 
-Needs selenium, Chromium and chromedriver.
+Needs Chromium and websocket-client.
 """
 
-import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from browser import Browser
 
 # Widths and heights of the pictures, and what is done before they are taken.
 SHOTS = {
@@ -39,19 +38,15 @@ def write_pages(folder):
 
 def main(target):
     """Write the pages, open them, and take their pictures."""
-    options = webdriver.ChromeOptions()
-    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
-        options.add_argument(each)
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    browser = Browser()
     with TemporaryDirectory() as folder:
         write_pages(Path(folder))
         for name, (width, height, script) in SHOTS.items():
-            sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
-            driver.get((Path(folder) / f"{name}.html").as_uri())
-            driver.execute_script(script)
-            driver.save_screenshot(str(target / f"{name}.png"))
-    driver.quit()
+            browser.size(width, height)
+            browser.open(Path(folder) / f"{name}.html")
+            browser.run(script)
+            browser.picture(target / f"{name}.png")
+    browser.quit()
 
 
 if __name__ == "__main__":

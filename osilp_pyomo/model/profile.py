@@ -75,7 +75,7 @@ class ProfileData(ComponentData):
 
     def set_value(self, source: Any) -> None:
         """Give the curve: values at the Profile's points, a Series, a number or a callable."""
-        self._curve = self.parent_component()._curve_from(source, self.name)
+        self._curve = self.parent_component()._curve_from(source, self.name, declared=self._curve is None)
 
     def curve_table(self) -> Table | Function:
         """The curve as plain data."""
@@ -121,7 +121,8 @@ class Profile(IndexedComponent):
     over : set or tuple of sets
         The continuous index, or several.
     points : array or tuple of arrays, optional
-        Knots; with several axes one array per axis. A pandas Series brings its own.
+        Knots; with several axes one array per axis. A Series of values brings its own by its index; beside ``points``
+        it must say the same, or be another column of their frame.
     initialize : values, Series, DataFrame, dict, or callable
         Without sets: values at the points, a Series, a number, or a function of the index. With sets: a
         dict or DataFrame with one of those per member, or a rule ``(model, member)`` that returns one.
@@ -165,7 +166,10 @@ class Profile(IndexedComponent):
         IndexedComponent.__init__(self, *sets, **kwds)
         name = kwds.get("name") or "Profile"
         if over is None:
-            raise DeclarationError(f"{name}: say which continuous index it is a function of, by over=model.u.")
+            raise DeclarationError(
+                f"{name}: say which continuous index it is a function of, by over=model.u, as in "
+                "Profile(over=model.u, points=[0, 0.5, 1], initialize=[1, 3, 2])."
+            )
         if kind not in KINDS:
             raise DeclarationError(f"{name}: kind must be one of {', '.join(KINDS)} (got {kind!r}).")
         if outside not in OUTSIDE:
@@ -175,6 +179,8 @@ class Profile(IndexedComponent):
         self._units = None if units is None else pyomo_units.get_units(units)
         self._initialize = initialize
         self._knots: tuple[FloatArray, ...] | None = None
+        # Points that are a column of a frame belong to the values of the same rows.
+        self._points_index = points.index if isinstance(points, pd.Series) else None
         if points is not None:
             axes = points if self.dimension > 1 else (points,)
             self._knots = tuple(np.array(axis, dtype=float) for axis in axes)
@@ -197,10 +203,9 @@ class Profile(IndexedComponent):
                     f"(got {np.array2string(axis, threshold=6)})."
                 )
 
-    def _curve_from(self, source: Any, name: str) -> Table | Function:
+    def _curve_from(self, source: Any, name: str, declared: bool) -> Table | Function:
         if isinstance(source, pd.Series) and self.dimension == 1:
-            knots: tuple[FloatArray, ...] | None = (source.index.to_numpy(dtype=float),)
-            self._check_knots(knots, name)  # type: ignore[arg-type]
+            knots: tuple[FloatArray, ...] | None = self._knots_of(source, name, declared)
             source = source.to_numpy(dtype=float)
         elif callable(source):
             return Function(name, source, self.dimension)
@@ -226,6 +231,33 @@ class Profile(IndexedComponent):
         if not np.all(np.isfinite(values)):
             raise DeclarationError(f"Profile '{name}': every value must be a finite number (found nan or inf).")
         return Table(name, knots, values, self._kind, self._outside)
+
+    def _knots_of(self, source: pd.Series, name: str, declared: bool) -> tuple[FloatArray, ...]:
+        """The points that a Series of values belongs to: those given, by rows of a frame or one by one, or its index.
+
+        What is declared must agree with itself; a curve that is given later may stand at points of its own.
+        """
+        given = self._knots
+        if given is not None and len(given[0]) == len(source):
+            rows = self._points_index
+            counted = isinstance(source.index, pd.RangeIndex) and source.index.start == 0 and source.index.step == 1
+            if counted or (rows is not None and source.index.equals(rows)):
+                return given
+        try:
+            own = source.index.to_numpy(dtype=float)
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"Profile '{name}': the index of the Series must be the points that its values stand at (got "
+                f"{source.index[0]!r}, ...); or give both by position, as points=list(...), initialize=list(...)."
+            ) from None
+        if declared and given is not None and not np.array_equal(own, given[0]):
+            raise DeclarationError(
+                f"Profile '{name}': points= {np.array2string(given[0], threshold=6)} and the index of the Series "
+                f"{np.array2string(own, threshold=6)} are different points; leave points= out, or give the values "
+                "without an index, as initialize=list(...)."
+            )
+        self._check_knots((own,), name)
+        return (own,)
 
     def construct(self, data: Any = None) -> None:
         """Read the curves."""
@@ -306,6 +338,15 @@ class ScalarProfile(ProfileData, Profile):
         ProfileData.__init__(self, component=self)
         Profile.__init__(self, *args, **kwds)
         self._index = UnindexedComponent_index
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except KeyError:
+            point = ", ".join(each.local_name for each in self._over)
+            raise KeyError(
+                f"Profile '{self.name}' is a function of {point}, with round brackets: {self.name}({point})"
+            ) from None
 
 
 class IndexedProfile(Profile):

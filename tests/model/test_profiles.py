@@ -65,6 +65,53 @@ def test_beyond_the_knots_is_an_error_unless_said():
     )
 
 
+@pytest.mark.parametrize("first", [0, 3])
+def test_two_columns_of_a_frame_are_points_and_values(first):
+    """The index of a column counts rows, which are no points; what is left of a frame keeps its numbers."""
+    frame = pd.DataFrame({"hour": [0, 0, 0, 0, 0.5, 1], "limit": [9, 9, 9, 1, 3, 2]}).iloc[first and 3 :]
+    frame = frame if first else frame.iloc[3:].reset_index(drop=True)
+    m = base()
+    m.a = Profile(over=m.u, points=frame["hour"], initialize=frame["limit"])
+    m.b = Profile(m.T, over=m.u, points=frame["hour"], initialize=dict.fromkeys(m.T, frame["limit"]))
+    for curve in (m.a, m.b[1]):
+        assert [curve(at) for at in (0, 0.25, 1)] == [1.0, 2.0, 2.0]
+
+
+def test_counted_values_belong_to_the_points():
+    m = base()
+    m.a = Profile(over=m.u, points=[0, 0.5, 1], initialize=pd.Series([1.0, 3.0, 2.0]))
+    assert m.a(0.25) == 2.0
+
+
+def test_points_and_an_index_that_say_different_things_are_refused():
+    m = base()
+    with pytest.raises(errors.DeclarationError) as refused:
+        m.a = Profile(over=m.u, points=[0, 0.5, 1], initialize=pd.Series([1.0, 3.0, 2.0], index=[0, 0.6, 1]))
+    assert str(refused.value) == (
+        "Profile 'a': points= [0.  0.5 1. ] and the index of the Series [0.  0.6 1. ] are different points; leave points= "
+        "out, or give the values without an index, as initialize=list(...)."
+    )
+    with pytest.raises(errors.DeclarationError) as refused:
+        m.a = Profile(over=m.u, initialize=pd.Series([1.0, 3.0], index=["low", "high"]))
+    assert str(refused.value) == (
+        "Profile 'a': the index of the Series must be the points that its values stand at (got 'low', ...); or give both "
+        "by position, as points=list(...), initialize=list(...)."
+    )
+
+
+def test_square_brackets_are_answered_with_round_ones():
+    m = base()
+    m.a = Profile(over=m.u, initialize=1.0)
+    m.b = Profile(over=(m.u, m.v), initialize=1.0)
+    for rule, told in (
+        (lambda m, u: m.x[1] <= m.a[u], "Profile 'a' is a function of u, with round brackets: a(u)"),
+        (lambda m, u: m.x[1] <= m.b[u, 1], "Profile 'b' is a function of u, v, with round brackets: b(u, v)"),
+    ):
+        with pytest.raises(KeyError) as refused:
+            m.row = SemiInfiniteConstraint(m.u, rule=rule)
+        assert refused.value.args == (told,)
+
+
 def test_forms_of_initialize():
     m = base()
     values = np.array([1.0, 3.0, 2.0])
@@ -149,7 +196,11 @@ def test_it_prints():
 
 
 BAD = {
-    "no index": ({"initialize": [1, 2]}, "Profile: say which continuous index it is a function of, by over=model.u."),
+    "no index": (
+        {"initialize": [1, 2]},
+        "Profile: say which continuous index it is a function of, by over=model.u, as in "
+        "Profile(over=model.u, points=[0, 0.5, 1], initialize=[1, 3, 2]).",
+    ),
     "kind": (
         {"over": "u", "kind": "cubic"},
         "Profile: kind must be one of linear, previous, nearest (got 'cubic').",

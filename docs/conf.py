@@ -97,6 +97,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
+    "thumbnail_size": (640, 448),
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "reference_url": {"osilp_pyomo": None},

@@ -81,7 +81,8 @@ plt.show()
 # %%
 # One rule
 # --------
-# What the cheapest factory makes in period 8, by the demand of each period before; long bars matter.
+# What the cheapest factory makes in period 18, by the demand of each period before; long bars matter. In the first
+# periods it makes all that it can, whatever is demanded.
 
-result.function(model.order[0, 8]).plot()
+result.function(model.order[0, 18]).plot()
 plt.show()

@@ -51,14 +51,12 @@ def curve(m, at):
     return sum(m.x[k].value * bernstein(k, at) for k in m.x)
 
 
-grid = np.linspace(0, 1, 201)
-figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
-axis.plot(WHERE, SEEN, ".", color="grey", label="data")
+grid, curves = np.linspace(0, 1, 201), {}
 for name, orders, dash in (("monotone", [1], "-"), ("monotone and convex", [1, 2], "--")):
     m = shaped(orders)
     result = osilp.solve(m)
     print(f"{name}: misfit {result.objective:.6f}, {result.remark}, certified {result.certified}")
-    axis.plot(grid, curve(m, grid), linestyle=dash, linewidth=2, label=name)
+    curves[name] = (curve(m, grid), dash)
 
 # %%
 # The band: the lowest and the highest value at a place, of all monotone and convex curves whose misfit is at most a
@@ -73,6 +71,10 @@ for place in places:
         m.end = pyo.Objective(expr=sum(m.x[k] * bernstein(k, float(place)) for k in m.x), sense=sense)
         ends.append(osilp.solve(m).objective)
 low, high = np.reshape(ends, (-1, 2)).T
+figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
+axis.plot(WHERE, SEEN, ".", color="grey", label="data")
+for name, (fit, dash) in curves.items():
+    axis.plot(grid, fit, linestyle=dash, linewidth=2, label=name)
 axis.fill_between(places, low, high, alpha=0.2, label="fits a tenth worse")
 axis.set(xlabel="u", title="Curves that never fall and bend upwards")
 axis.legend()

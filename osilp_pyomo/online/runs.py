@@ -535,7 +535,8 @@ class Run(RunSummary):
             several dimensions at the end. Both, one below the other, if not given.
         benchmark : Result, optional
             The optimum in hindsight, such as ``program.solve_offline()``, at whose price the border is drawn; at the
-            last one of the run if not given, which is zero for policies that know that nothing comes after it.
+            last one of the run if not given. That is zero for policies that know that nothing comes after it, and then
+            arrivals are drawn in their order instead.
         figure : matplotlib Figure or SubFigure, optional
             Where to draw; a new figure if not given.
 
@@ -549,7 +550,8 @@ class Run(RunSummary):
                 name += ", which is zero"
         else:
             against = self.regret(benchmark).benchmark.split()[0]
-            prices, row_prices, name = benchmark.prices, _numbers_of(benchmark.duals), f"the price of {against}"
+            prices, row_prices = benchmark.prices, _numbers_of(benchmark.duals)
+            name = "the price in hindsight" if against == "R*_T" else f"the price of {against}"
         border, reasons = (name, prices, row_prices), self.reasons.to_numpy()
         return draw("run", self._evaluator, self._arrivals, self._taken, reasons, border, what, figure=figure)
 

@@ -67,6 +67,15 @@ class Display(ABC):
     def draw(self, figure: Any) -> None:
         """Draw into a matplotlib Figure or SubFigure."""
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is more to see than zeros: only then it is one of all pictures of a study."""
+        return len(self.frame) > 0
+
+    def under(self, guard: str) -> str:
+        """How a panel is told from those of other guards; nothing where all runs had the same."""
+        return f"guard {guard}" if len(set(self.frame["guard"]) - {""}) > 1 else ""
+
     def plot(self, figure: Any = None) -> Any:
         """Draw; into a Figure or SubFigure, or a new one, which is given back."""
         if not len(self.frame):
@@ -182,6 +191,11 @@ def name_of(text: Any) -> str:
     """A name as matplotlib shows it: no dollar begins mathematics, no underscore hides it from a legend."""
     shown = str(text).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def in_words(text: Any) -> str:
+    """A label that names its benchmark as somebody reads it who sees the picture alone."""
+    return str(text).replace("R*_T", "the optimum in hindsight")
 
 
 def legend(figure: Any, *axes: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.errors import DataError
+from osilp_pyomo.errors import DataError, PriceError
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import LIMIT, PRICE, USE, draw_below_each_other, name_of, new_figure
@@ -134,7 +134,13 @@ class PricesDisplay:
     """The prices of a result, one below the other."""
 
     def __init__(self, result: Result) -> None:
-        prices = result.prices
+        try:
+            prices = result.prices
+        except PriceError:
+            raise PriceError(
+                "plot: a model with integer variables has no prices to draw; osilp_pyomo.plot_rows(model, result) "
+                "draws its rows and limits, and solve(model, fix_integers=True) gives prices at the integers found."
+            ) from None
         if not len(prices):
             raise DataError(
                 "plot: the solved model has no rows over an index, so that there is no price to draw; result.values "

@@ -56,7 +56,8 @@ class ServedDisplay:
     """Who was served: each arrival by its data, with the border where it is worth just what it uses.
 
     Where the rows depend on a single number of an arrival, that is the horizontal axis and the border a curve.
-    Else it is what a unit of the decision uses, at its price, and the border is the diagonal.
+    Else it is what a unit of the decision uses, at its price, and the border is the diagonal; where that price is zero
+    for all of them, it is the order in which they came, without a border.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class ServedDisplay:
         A row for each decision of each arrival: ``decision`` (its name), ``arrival``, ``x``, ``y`` (what a unit of it
         earns, or costs where the model minimizes), ``share`` of what could be taken, and the ``outcome``.
     border : DataFrame
-        Points of the border: ``decision``, ``x`` and ``y``.
+        Points of the border: ``decision``, ``x`` and ``y``; nan where there is none.
     price : str
         What the price of the border is called.
     x_label : str
@@ -110,10 +111,7 @@ class ServedDisplay:
         along = _only_number(evaluator)
         price = border[0]
         if along is None:
-            places = costs_of(evaluator, arrivals, *border[1:])[0]
-            x_label = f"what a unit of it uses, at {price}"
-            ends = np.array([places.min(initial=0.0), places.max(initial=0.0)])
-            drawn = dict.fromkeys(labels, (ends, ends))
+            places, x_label, drawn = _by_cost(evaluator, arrivals, border, labels)
         else:
             values = np.asarray(arrivals.values[along], dtype=float)
             places = np.repeat(values[:, None], len(labels), axis=1)
@@ -168,9 +166,12 @@ class ServedDisplay:
             drawn = draw(ax, own)
             low, high = ax.get_ylim()
             border = self.border[self.border["decision"] == decision]
-            # White below it keeps the line apart from what it crosses.
-            ax.plot(border["x"], border["y"], color="white", linewidth=4.5, alpha=0.8)
-            ax.plot(border["x"], border["y"], color=LIMIT, linewidth=2, label=f"worth what it uses, at {self.price}")
+            if border["x"].notna().any():
+                # White below it keeps the line apart from what it crosses.
+                ax.plot(border["x"], border["y"], color="white", linewidth=4.5, alpha=0.8)
+                ax.plot(
+                    border["x"], border["y"], color=LIMIT, linewidth=2, label=f"worth what it uses, at {self.price}"
+                )
             ax.set_ylim(low, high)
             ax.margins(x=0.01)
             ax.set(xlabel=name_of(self.x_label), ylabel=name_of(self.y_labels[decision]))
@@ -220,6 +221,19 @@ def _only_number(evaluator: Evaluator) -> int | None:
     (found,) = slots
     field = template.fields[found]
     return None if field.curve is not None or field.hidden else found
+
+
+def _by_cost(
+    evaluator: Evaluator, arrivals: Arrivals, border: Border, labels: list[str]
+) -> tuple[FloatArray, str, dict[str, tuple[FloatArray, FloatArray]]]:
+    """Places by what a unit costs, what that is called, and the diagonal; if all cost nothing, by their order."""
+    places = costs_of(evaluator, arrivals, *border[1:])[0]
+    if not places.any():
+        order = np.arange(1.0, len(arrivals) + 1)
+        none = np.array([np.nan])
+        return np.repeat(order[:, None], len(labels), axis=1), "arrivals t", dict.fromkeys(labels, (none, none))
+    ends = np.array([places.min(initial=0.0), places.max(initial=0.0)])
+    return places, f"what a unit of it uses, at {border[0]}", dict.fromkeys(labels, (ends, ends))
 
 
 def _curves(

@@ -107,7 +107,8 @@ class ViolationDisplay(Display):
         ax.margins(x=0)
         ax.set_xlabel(names[0] if len(names) == 1 else f"% of the points ({', '.join(names)})")
         ax.set_ylabel("limit - use" if below else "use - limit")
-        ax.set_title(name_of(f"'{row}'{'' if kind == 'limit' else f', {kind}'}, guard {guard}"), fontsize="medium")
+        told = (f"'{row}'", "" if kind == "limit" else kind, self.under(guard))
+        ax.set_title(name_of(", ".join(filter(None, told))), fontsize="medium")
 
 
 class PriceDisplay(Display):
@@ -127,7 +128,8 @@ class PriceDisplay(Display):
     caption = (
         "What one more unit of the limit is worth, per unit of the index, in the first trial: offline (known after the "
         "last arrival) and as each policy has it at several moments. Prices on single points are spread by 2 % of the "
-        "index; over several dimensions the first is shown. Prices above three times the largest offline one are cut."
+        "index; over several dimensions the first is shown. Prices above three times the largest offline one are cut; "
+        "policies that have no prices are left out."
     )
 
     @classmethod
@@ -142,7 +144,10 @@ class PriceDisplay(Display):
     @property
     def _panels(self) -> list[tuple[str, str]]:
         online = self.frame[self.frame["guard"] != ""]
-        return list(dict.fromkeys(zip(online["row"], online["policy"], strict=True)))
+        # A policy without prices, as first come, first served is, has no picture of them.
+        priced = online[online.groupby("policy")["value"].transform(lambda own: own.abs().max()) > 0]
+        shown = priced if len(priced) else online
+        return list(dict.fromkeys(zip(shown["row"], shown["policy"], strict=True)))
 
     @property
     def height(self) -> float:
@@ -218,7 +223,7 @@ class BudgetDisplay(Display):
             ax.plot([0, last], [0, 100], color="0.5", linewidth=0.8)
             ax.margins(x=0)
             ax.set_xlabel("arrivals t")
-            ax.set_title(f"guard {guard}", fontsize="medium")
+            ax.set_title(self.under(guard), fontsize="medium")
             ax.grid(alpha=0.3)
         axes[0].set_ylabel("budget used, %")
         legend(figure, axes[0])
@@ -305,7 +310,7 @@ def study_figure(study: Any, what: str | None, figure: Any = None) -> Any:
 
 
 def displays_of(study: Any) -> Iterator[Display]:
-    """The pictures that there is something to draw for.
+    """The pictures that have something to tell: no violations where nothing was ever violated.
 
     Examples
     --------
@@ -316,7 +321,7 @@ def displays_of(study: Any) -> Iterator[Display]:
     """
     for kind in DISPLAYS.values():
         display = kind.from_study(study)
-        if len(display.frame):
+        if display.tells:
             yield display
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.online.runs import BENCHMARKS
-from osilp_pyomo.show.drawing import BENCHMARK, FAINT, LIMIT, PRICE, USE, Display, legend, name_of, styles
+from osilp_pyomo.show.drawing import BENCHMARK, FAINT, LIMIT, PRICE, USE, Display, in_words, legend, name_of, styles
 from osilp_pyomo.studies.losses import PARTS
 from osilp_pyomo.studies.measures import quantile
 
@@ -97,7 +97,7 @@ class RewardDisplay(Display):
                 self._draw(row[1], part[part["measure"] == "behind"], looks)
                 row[1].set_ylabel("behind the optimum\nin hindsight")
             for ax in row:
-                ax.set_title(f"guard {guard}", fontsize="medium")
+                ax.set_title(self.under(guard), fontsize="medium")
                 ax.set_xlabel("arrivals t")
                 ax.margins(x=0)
                 ax.grid(alpha=0.3)
@@ -168,13 +168,12 @@ class LossDisplay(Display):
         panels = self._panels
         columns = self._columns
         axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False)
-        several = len({guard for _, guard in panels}) > 1
         unit = self.frame["unit"].iloc[0]
-        against = BENCHMARKS[self.frame["benchmark"].iloc[0]].split()[0]
+        against = in_words(BENCHMARKS[self.frame["benchmark"].iloc[0]].split()[0])
         for ax, (policy, guard) in zip(axes.flat, panels, strict=False):
             own = self.frame[(self.frame["policy"] == policy) & (self.frame["guard"] == guard)].set_index("part")
             self._draw_panel(ax, own["mean"].reindex(list(PARTS)))
-            ax.set_title(name_of(f"{policy}\nguard {guard}" if several else policy), fontsize="medium")
+            ax.set_title(name_of("\n".join(filter(None, (policy, self.under(guard))))), fontsize="medium")
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:

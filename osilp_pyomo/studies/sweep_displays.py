@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.show.drawing import Display, legend, name_of, styles
+from osilp_pyomo.show.drawing import Display, in_words, legend, name_of, styles
 from osilp_pyomo.studies.measures import measures_for, summarize
 
 
@@ -72,7 +72,10 @@ class SweepDisplay(Display):
         legend(figure, *axes[:, 0])
 
     def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
-        labels = [f"{name_of(line)}, guard {guard}" for line, guard in zip(part["line"], part["guard"], strict=True)]
+        labels = [
+            ", ".join(filter(None, (name_of(line), self.under(guard))))
+            for line, guard in zip(part["line"], part["guard"], strict=True)
+        ]
         places = np.arange(len(part))[::-1]
         spread = np.nan_to_num(np.array([part["mean"] - part["low"], part["high"] - part["mean"]]))
         ax.errorbar(part["mean"], places, xerr=spread, fmt="o", color="black", capsize=3, markersize=4)
@@ -95,7 +98,7 @@ class SweepDisplay(Display):
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30 if len(sizes) > 5 else 0)
         ax.set_xticks([], minor=True)
         ax.set_ylabel(_with_unit(part))
-        ax.set_title(f"guard {part['guard'].iloc[0]}", fontsize="medium")
+        ax.set_title(self.under(part["guard"].iloc[0]), fontsize="medium")
         ax.grid(alpha=0.3)
 
 
@@ -144,10 +147,14 @@ class OverrunDisplay(SweepDisplay):
     )
     columns = ("relative_violation", "test_violation")
 
+    @property
+    def tells(self) -> bool:
+        return len(self.frame) > 0 and bool((self.frame["mean"] != 0).any())
+
 
 def _with_unit(part: pd.DataFrame) -> str:
-    title, unit = part["title"].iloc[0], part["unit"].iloc[0]
-    return f"{title}, {unit}" if unit else str(title)
+    title, unit = in_words(part["title"].iloc[0]), part["unit"].iloc[0]
+    return f"{title}, {unit}" if unit else title
 
 
 def _scale_values(ax: Any, values: pd.Series) -> None:

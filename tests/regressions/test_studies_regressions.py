@@ -46,7 +46,7 @@ def test_grids_with_as_many_points_are_not_one_grid():
     assert study.summary()["trials"].squeeze().tolist() == [2, 2]
     assert study.table()["grid"].tolist() == ["Midpoint(count=50)", "Chebyshev(count=50)"]
     labels = [text.get_text() for text in study.plot("regret").axes[0].get_yticklabels()]
-    assert labels == ["Greedy, Midpoint(count=50), guard pointwise", "Greedy, Chebyshev(count=50), guard pointwise"]
+    assert labels == ["Greedy, Midpoint(count=50)", "Greedy, Chebyshev(count=50)"]
 
 
 def test_grids_and_horizons_swept_together_are_lines_of_their_own():

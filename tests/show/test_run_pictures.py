@@ -11,7 +11,7 @@ from pyomo.contrib.pyros import BoxSet
 from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.errors import DataError, OptionError, PriceError
 from osilp_pyomo.show.drawing import cell_edges
 from osilp_pyomo.show.results import ConflictDisplay
 from osilp_pyomo.show.runs import MOST_DOTS, ServedDisplay
@@ -64,7 +64,7 @@ def test_the_border_is_what_a_unit_costs(program, run):
     best = program.solve_offline()
     for price, figure, called in (
         (run.price, run.plot("served"), "worth what it uses, at the last price online"),
-        (best.price, run.plot("served", benchmark=best), "worth what it uses, at the price of R*_T"),
+        (best.price, run.plot("served", benchmark=best), "worth what it uses, at the price in hindsight"),
     ):
         (ax,) = figure.axes
         (border,) = [line for line in ax.lines if line.get_label() == called]
@@ -110,7 +110,7 @@ def test_with_several_data_the_border_is_the_diagonal_of_worth_and_cost():
         np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], wanted[np.lexsort(wanted.T)], rtol=1e-9, atol=1e-12)
         (border,) = [line for line in ax.lines if line.get_label().startswith("worth")]
         np.testing.assert_array_equal(border.get_xdata(), border.get_ydata())
-        assert ax.get_xlabel() == "what a unit of it uses, at the price of R*_T"
+        assert ax.get_xlabel() == "what a unit of it uses, at the price in hindsight"
 
 
 def test_a_hundred_thousand_arrivals_are_cells_that_hold_shares():
@@ -148,6 +148,27 @@ def test_what_a_border_cannot_be_drawn_for_is_said():
     with pytest.raises(OptionError) as refused:
         run.plot("luck")
     assert str(refused.value) == "plot: what must be 'served' or 'use', or nothing for both (got 'luck')."
+
+
+def test_without_a_price_arrivals_are_drawn_in_their_order():
+    """At a price of zero all would stand on one vertical line."""
+    m = pyo.ConcreteModel()
+    m.h = ContinuousSet(bounds=(0, 24))
+    m.T = pyo.RangeSet(3)
+    m.begin = pyo.Param(m.T, mutable=True, initialize={1: 2.0, 2: 5.0, 3: 9.0})
+    m.end = pyo.Param(m.T, mutable=True, initialize={1: 4.0, 2: 8.0, 3: 12.0})
+    m.pays = pyo.Param(m.T, mutable=True, initialize={1: 3.0, 2: 1.0, 3: 2.0})
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.income = pyo.Objective(expr=sum(m.pays[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+
+    @m.SemiInfiniteConstraint(m.h)
+    def room(m, h):
+        return sum(pyo.exp(-((h - m.begin[t]) ** 2) - (h - m.end[t]) ** 2) * m.x[t] for t in m.T) <= 9
+
+    (ax,) = osilp.compile_online(m, stages=m.T).replay(osilp.Greedy()).plot("served").axes
+    assert ax.get_xlabel() == "arrivals t"
+    assert dots(ax)["served"].tolist() == [[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]]
+    assert not ax.lines
 
 
 def test_the_optimum_of_another_problem_is_no_benchmark(run):
@@ -439,3 +460,15 @@ def test_a_notebook_shows_every_picture_once():
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     shown = [sum("image/png" in out.get("data", {}) for out in cell["outputs"]) for cell in notebook.cells]
     assert shown == [0, 1, 1, 1, 1]
+
+
+def test_whole_numbers_have_no_prices_to_draw_and_the_way_is_told():
+    m = tent()
+    m.x.domain = pyo.Integers
+    with pytest.raises(PriceError) as refused:
+        osilp.solve(m).plot()
+    assert str(refused.value) == (
+        "plot: a model with integer variables has no prices to draw; osilp_pyomo.plot_rows(model, result) draws its rows "
+        "and limits, and solve(model, fix_integers=True) gives prices at the integers found."
+    )
+    assert osilp.solve(m, fix_integers=True).plot().axes

@@ -60,8 +60,27 @@ def test_one_horizon_is_drawn_by_policy():
     study = osilp.compare(packing_program(30), POLICIES, order="permutation", trials=2)
     (ax, _) = study.plot("regret").axes
     assert [text.get_text() for text in ax.get_yticklabels()] == [
-        "MirrorDescent, guard pointwise", "Resolve, guard pointwise",
+        "MirrorDescent", "Resolve",
     ]  # fmt: skip
+    # One guard is no news, and what is zero everywhere is no picture.
+    both = osilp.compare(packing_program(30), POLICIES, order="permutation", trials=2, guards=["none", "pointwise"])
+    (ax, _) = both.plot("regret").axes
+    assert {text.get_text() for text in ax.get_yticklabels()} == {
+        f"{policy}, guard {guard}" for policy in ("MirrorDescent", "Resolve") for guard in ("none", "pointwise")
+    }
+    assert {ax.get_title() for ax in study.plot("budget").axes} == {""}
+    assert {ax.get_title() for ax in both.plot("budget").axes} == {"guard none", "guard pointwise"}
+
+
+def test_a_picture_of_all_leaves_out_what_shows_nothing():
+    study = osilp.compare(
+        packing_program(30), {"first come": osilp.Greedy(), "priced": osilp.Resolve()}, order="permutation", trials=2
+    )
+    assert "Violation" not in [part.get_suptitle() for part in study.plot().subfigs]
+    assert len(study.plot("overrun").axes) == 2
+    assert [ax.get_title() for ax in study.plot("price").axes if ax.axison] == ["priced, 'usage'"]
+    alone = osilp.compare(packing_program(30), osilp.Greedy(), trials=1)
+    assert [ax.get_title() for ax in alone.plot("price").axes if ax.axison] == ["Greedy, 'usage'"]
 
 
 def test_lines_differ_without_colour():

@@ -148,7 +148,7 @@ def test_what_is_drawn_of_losses_is_their_mean(tmp_path):
         assert heights[-1] == pytest.approx(100 * mean, abs=1e-4)
         ends = np.cumsum(heights[:-1])
         assert [bar.get_y() for bar in ax.patches] == pytest.approx([0, *ends[:-1], 0])
-    assert figure.axes[0].get_ylabel() == "lost, % of R*_T"
+    assert figure.axes[0].get_ylabel() == "lost, % of the optimum in hindsight"
     study.save(tmp_path / "kept")
     pd.testing.assert_frame_equal(osilp.load_study(tmp_path / "kept").losses, study.losses, check_exact=True)
 

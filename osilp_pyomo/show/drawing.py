@@ -19,9 +19,12 @@ import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import DataError, MissingPackageError
+from osilp_pyomo.show.numbers import shortened
 
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito), dark ones first.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Letters of the name of a policy in a picture.
+_NAME = 34
 # The numbers of colours, dashes and markers have no common divisor, so that hundreds of lines differ.
 _DASHES = ("-", "--", "-.", ":", (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -193,6 +196,11 @@ def name_of(text: Any) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
+def short_name(text: Any) -> str:
+    """The name of a policy as pictures show it: a long one without its middle, for the ends tell it from others."""
+    return name_of(shortened(str(text), _NAME))
+
+
 def in_words(text: Any) -> str:
     """A label that names its benchmark as somebody reads it who sees the picture alone."""
     return str(text).replace("R*_T", "the optimum in hindsight")
@@ -205,5 +213,7 @@ def legend(figure: Any, *axes: Any) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault((label, handle.get_color(), str(handle.get_linestyle())), (handle, label))
     handles, labels = zip(*found.values(), strict=True) if found else ((), ())
-    columns = min(4, max(1, len(found)))
+    longest = max(map(len, labels), default=0)
+    # As many beside each other as the width of a figure takes.
+    columns = max(1, min(4, len(found), 110 // (longest + 8)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

@@ -96,14 +96,14 @@ def sentence(text: str, kind: str, strong: Iterable[str] = ()) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Text for HTML with numbers and their units kept together.
+    """Text for HTML with numbers, their units and their intervals kept together.
 
     Examples
     --------
-    >>> unbroken("4.3 % < 5 %")
-    '4.3&#xA0;% &lt; 5&#xA0;%'
+    >>> unbroken("4.3 % < 5 %"), unbroken("(± 5)")
+    ('4.3&#xA0;% &lt; 5&#xA0;%', '(±&#xA0;5)')
     """
-    return re.sub(r"(?<=\d) (?=%|[A-Z]{3}\b)", "&#xA0;", html.escape(text))
+    return re.sub(r"(?<=\d) (?=%|[A-Z]{3}\b)|(?<=±) ", "&#xA0;", html.escape(text))
 
 
 def answer_table(frame: pd.DataFrame) -> str:

@@ -80,6 +80,20 @@ def percent(share: float, up: bool = False) -> str:
     return f"{text.rstrip('.')} %"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many letters; the middle of a longer one is left out.
+
+    Examples
+    --------
+    >>> shortened("re-solve every moment", 30), shortened("re-solve every moment of the day", 20)
+    ('re-solve every moment', 're-solve ev...he day')
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 3) * 2 // 5
+    return f"{text[: most - 3 - end].rstrip()}...{text[len(text) - end :].lstrip()}"
+
+
 def per(goal: str, *others: str) -> str:
     """The unit of a price, where all that it is made of have one.
 

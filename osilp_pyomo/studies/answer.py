@@ -19,6 +19,8 @@ from osilp_pyomo.studies.measures import quantile
 KEPT = 1e-6
 # What is exceeded by less than this share between the points that guards look at is no reason to take another policy.
 _BETWEEN = 1e-3
+# Policies that a sentence names.
+_NAMES = 4
 # From the sharpest benchmark to the loosest.
 _SHARPEST = ("exchange", "discretized", "projected")
 #: Guards in words.
@@ -178,17 +180,24 @@ class Answer:
             told.append(
                 f"{fastest.name} decides about {about(fastest.per_second / self.best.per_second)} times as fast."
             )
-        more = [line for line in self.lines if not line.keeps_points and self._beats(line)]
-        if more and self.best.keeps_points:
-            worst = max(more, key=lambda line: line.exceeded)
-            one = len(more) == 1
-            what = ("earns" if one else "earn", "more") if self.maximize else ("costs" if one else "cost", "less")
-            excess = self.excess if one else self.excess.replace("s ", " ", 1)
-            told.append(
-                f"{_listed([line.name for line in more])} {' '.join(what)}, but {excess} "
-                f"by up to {percent(worst.exceeded, up=True)}."
-            )
+        if self.best.keeps_points:
+            told += self._why_not([line for line in self.lines if not line.keeps_points], "")
+        if self.best.sound:
+            between = [line for line in self.lines if line.keeps_points and not line.sound]
+            told += self._why_not(between, " between the points that are watched")
         return " ".join(told)
+
+    def _why_not(self, lines: Sequence[Line], where: str) -> list[str]:
+        """Those of some policies that do better than the first, and by how much they exceed a limit."""
+        more = [line for line in lines if self._beats(line)]
+        if not more:
+            return []
+        one = len(more) == 1
+        what = ("earns" if one else "earn", "more") if self.maximize else ("costs" if one else "cost", "less")
+        excess = self.excess if one else self.excess.replace("s ", " ", 1)
+        most = max(line.between if where else line.exceeded for line in more)
+        names = _listed([line.name for line in more])
+        return [f"{names} {' '.join(what)}, but {excess}{where} by up to {percent(most, up=True)}."]
 
     def _beats(self, line: Line) -> bool:
         return line.earned > self.best.earned if self.maximize else line.earned < self.best.earned
@@ -228,6 +237,8 @@ class Answer:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if len(names) > _NAMES:
+        names = [*names[: _NAMES - 1], f"{len(names) - _NAMES + 1} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

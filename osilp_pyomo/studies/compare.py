@@ -21,6 +21,7 @@ from osilp_pyomo._reporting import bar, warn_user
 from osilp_pyomo.errors import AccuracyWarning, DataError, OptionError, SavedStateError
 from osilp_pyomo.online.policies import Policy
 from osilp_pyomo.online.program import OnlineProgram
+from osilp_pyomo.show.numbers import shortened
 from osilp_pyomo.studies.displays import study_figure
 from osilp_pyomo.studies.executors import run_all
 from osilp_pyomo.studies.files import (
@@ -47,6 +48,8 @@ _MAY_CHANGE = ("trials", "versions", "format", "description", "name", "goal")
 
 # Fewer trials than these give intervals that say little.
 _FEW = 5
+# Letters of the name of a policy in a printed table.
+_NAME = 40
 # What stands below a printed table.
 _BENCHMARKS = {
     "exchange": "R*_T: the optimum with all arrivals known, rows at every point of the index",
@@ -346,6 +349,7 @@ class Study(Shown):
 
 def _narrow(table: pd.DataFrame, keys: Sequence[str]) -> str:
     """A table as text, one that is too wide in parts below each other, each with the columns that tell the rows."""
+    table = table.assign(policy=[shortened(str(name), _NAME) for name in table["policy"]])
     named = [key for key in keys if key in table]
     own = max((len(line) for line in table[named].to_string(index=False).split("\n")), default=0)
     parts: list[list[str]] = [[]]

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.errors import DataError, OptionError
-from osilp_pyomo.show.drawing import Display, draw_below_each_other, legend, name_of, styles
-from osilp_pyomo.show.rows import RowsDisplay
+from osilp_pyomo.show.drawing import Display, draw_below_each_other, legend, name_of, short_name, styles
+from osilp_pyomo.show.rows import MOST_PANELS, RowsDisplay
 from osilp_pyomo.studies.earning_displays import LossDisplay, RewardDisplay, first_grid_last_horizon
 from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 
@@ -32,6 +32,14 @@ __all__ = [
     "RowsDisplay",
     "ViolationDisplay",
 ]
+
+
+# What the optima that a study compares with are called in its pictures.
+_HINDSIGHT = {
+    "offline, exchange": "in hindsight",
+    "offline, discretized": "in hindsight, at the grid's points",
+    "offline, projected": "in hindsight, on average",
+}
 
 
 class ViolationDisplay(Display):
@@ -89,16 +97,17 @@ class ViolationDisplay(Display):
         below = kind == "lower limit" or (kind == "limit" and _side_of(self.model, row) == ">=")
         looks = styles()
         for (policy, under), own in uses.groupby(["policy", "guard"], sort=False):
+            label = short_name(policy) if under else _HINDSIGHT.get(str(policy), str(policy))
             style = next(looks) if under else {"color": "0.6", "linestyle": "-", "linewidth": 2.5}
             style = {**style, "linestyle": ":" if (policy, under) == ("offline, projected", "") else style["linestyle"]}
             style.pop("marker", None)
             excess = own["value"].to_numpy() - limit["value"].to_numpy()
             excess = -excess if below else excess
             if len(names) == 1:
-                ax.plot(own["at"], excess, label=name_of(policy), **style)
+                ax.plot(own["at"], excess, label=label, **style)
             else:
                 share = 100 * (np.arange(len(excess)) + 0.5) / len(excess)
-                ax.plot(share, np.sort(excess)[::-1], label=name_of(policy), **style)
+                ax.plot(share, np.sort(excess)[::-1], label=label, **style)
         ax.axhline(0, color="black", linewidth=0.8)
         top = ax.get_ylim()[1]
         if top > 0:
@@ -129,7 +138,7 @@ class PriceDisplay(Display):
         "What one more unit of the limit is worth, per unit of the index, in the first trial: offline (known after the "
         "last arrival) and as each policy has it at several moments. Prices on single points are spread by 2 % of the "
         "index; over several dimensions the first is shown. Prices above three times the largest offline one are cut; "
-        "policies that have no prices are left out."
+        "policies that have no prices are left out, and of many the last."
     )
 
     @classmethod
@@ -147,6 +156,9 @@ class PriceDisplay(Display):
         # A policy without prices, as first come, first served is, has no picture of them.
         priced = online[online.groupby("policy")["value"].transform(lambda own: own.abs().max()) > 0]
         shown = priced if len(priced) else online
+        # The picture of more could not be read.
+        policies = list(dict.fromkeys(shown["policy"]))[: max(1, MOST_PANELS // shown["row"].nunique())]
+        shown = shown[shown["policy"].isin(policies)]
         return list(dict.fromkeys(zip(shown["row"], shown["policy"], strict=True)))
 
     @property
@@ -166,7 +178,14 @@ class PriceDisplay(Display):
         part = self.frame[self.frame["row"] == row]
         for name, own in part[part["guard"] == ""].groupby("policy", sort=False):
             dash = "-" if name == "offline, exchange" else "--"
-            ax.plot(own["at"], own["value"], color="0.65", linewidth=3, linestyle=dash, label=name_of(name))
+            ax.plot(
+                own["at"],
+                own["value"],
+                color="0.65",
+                linewidth=3,
+                linestyle=dash,
+                label=_HINDSIGHT.get(str(name), str(name)),
+            )
         online = part[(part["policy"] == policy) & (part["guard"] != "")]
         for (t, own), dash, width in zip(online.groupby("t"), (":", "--", "-"), (1.0, 1.2, 1.6), strict=False):
             ax.plot(own["at"], own["value"], color="black", linestyle=dash, linewidth=width, label=f"online, t = {t:,}")
@@ -178,7 +197,7 @@ class PriceDisplay(Display):
             ax.set_ylim(max(low, -3 * offline), min(high, 3 * offline))
         ax.set_xlabel(names[0])
         ax.set_ylabel(f"price per unit of {names[0]}")
-        ax.set_title(name_of(f"{policy}, '{row}'"), fontsize="medium")
+        ax.set_title(short_name(policy) + name_of(f", '{row}'"), fontsize="medium")
 
 
 class BudgetDisplay(Display):
@@ -218,7 +237,7 @@ class BudgetDisplay(Display):
             part = self.frame[self.frame["guard"] == guard]
             for style, (policy, own) in zip(styles(), part.groupby("policy", sort=False), strict=False):
                 own = own.sort_values("t")
-                ax.plot(own["t"], 100 * own["used"], label=name_of(policy), markevery=8, markersize=4, **style)
+                ax.plot(own["t"], 100 * own["used"], label=short_name(policy), markevery=8, markersize=4, **style)
             last = int(part["t"].max())
             ax.plot([0, last], [0, 100], color="0.5", linewidth=0.8)
             ax.margins(x=0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo.online.runs import BENCHMARKS
-from osilp_pyomo.show.drawing import BENCHMARK, FAINT, LIMIT, PRICE, USE, Display, in_words, legend, name_of, styles
+from osilp_pyomo.show.drawing import BENCHMARK, FAINT, LIMIT, PRICE, USE, Display, in_words, legend, short_name, styles
 from osilp_pyomo.studies.losses import PARTS
 from osilp_pyomo.studies.measures import quantile
 
@@ -106,7 +106,7 @@ class RewardDisplay(Display):
     def _draw(self, ax: Any, part: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]]) -> None:
         for policy, own in part.groupby("policy", sort=False):
             own, style = own.sort_values("t"), looks[str(policy)]
-            ax.plot(own["t"], own["mean"], label=name_of(policy), markevery=8, markersize=4, **style)
+            ax.plot(own["t"], own["mean"], label=short_name(policy), markevery=8, markersize=4, **style)
             ax.fill_between(own["t"], own["low"], own["high"], color=style["color"], alpha=0.15, linewidth=0)
 
 
@@ -173,7 +173,7 @@ class LossDisplay(Display):
         for ax, (policy, guard) in zip(axes.flat, panels, strict=False):
             own = self.frame[(self.frame["policy"] == policy) & (self.frame["guard"] == guard)].set_index("part")
             self._draw_panel(ax, own["mean"].reindex(list(PARTS)))
-            ax.set_title(name_of("\n".join(filter(None, (policy, self.under(guard))))), fontsize="medium")
+            ax.set_title("\n".join(filter(None, (short_name(policy), self.under(guard)))), fontsize="medium")
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from osilp_pyomo.show.drawing import Display, in_words, legend, name_of, styles
+from osilp_pyomo.show.drawing import Display, in_words, legend, short_name, styles
 from osilp_pyomo.studies.measures import measures_for, summarize
 
 
@@ -73,7 +73,7 @@ class SweepDisplay(Display):
 
     def _draw_dots(self, ax: Any, part: pd.DataFrame) -> None:
         labels = [
-            ", ".join(filter(None, (name_of(line), self.under(guard))))
+            ", ".join(filter(None, (short_name(line), self.under(guard))))
             for line, guard in zip(part["line"], part["guard"], strict=True)
         ]
         places = np.arange(len(part))[::-1]
@@ -89,7 +89,7 @@ class SweepDisplay(Display):
         assert along is not None
         for line, own in part.groupby("line", sort=False):
             own, style = own.sort_values(along), looks[str(line)]
-            ax.plot(own[along], own["mean"], label=name_of(line), markersize=4, **style)
+            ax.plot(own[along], own["mean"], label=short_name(line), markersize=4, **style)
             ax.fill_between(own[along], own["low"], own["high"], color=style["color"], alpha=0.12, linewidth=0)
         _scale_values(ax, part["mean"])
         sizes = np.unique(part[along])

@@ -82,6 +82,15 @@ def test_what_earns_more_by_exceeding_capacity_is_not_taken(study):
     assert drawn.count("class='bar bad'") == 1
 
 
+def test_what_earns_more_and_exceeds_between_the_points_is_named(study):
+    made = told(study, {"A": [120, 121, 119, 120.0], "B": [90, 91, 89, 90.0]})
+    limit = made.curves.loc[made.curves["kind"] == "limit", "value"].abs().median()
+    made.rows.loc[made.rows["policy"] == "A", "violation_between"] = 0.004 * limit
+    found = answer(made)
+    assert found.headline().startswith("Take B: it earns 90.0 %")
+    assert found.why() == "A earns more, but exceeds capacity between the points that are watched by up to 0.4 %."
+
+
 def test_where_all_exceed_it_the_least_is_named(study):
     found = answer(told(study, {"A": [120, 121, 119, 120.0], "B": [90, 91, 89, 90.0]}, {"A": 0.3, "B": 0.4}))
     assert found.headline() == (

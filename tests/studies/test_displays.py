@@ -83,6 +83,25 @@ def test_a_picture_of_all_leaves_out_what_shows_nothing():
     assert [ax.get_title() for ax in alone.plot("price").axes if ax.axison] == ["Greedy, 'usage'"]
 
 
+LONG = "a rule with a name that is far longer than anybody would give to it, number {}"
+
+
+def test_long_names_and_many_policies_leave_room_for_the_picture():
+    policies = {LONG.format(k): osilp.MirrorDescent(step=2.0**k) for k in range(14)}
+    study = osilp.compare(packing_program(20), policies, order="permutation", trials=2, progress=False)
+    assert all(len(line) <= 100 for line in str(study).split("\n"))
+    assert "a rule with a name that...it, number 13" in str(study)
+    for what in ("regret", "reward", "violation", "price", "budget"):
+        figure = study.plot(what)
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            if ax.axison:
+                assert ax.get_position().width > 0.25, what
+        for drawn in figure.legends:
+            assert drawn.get_window_extent().width <= figure.bbox.width, what
+    assert sum(ax.axison for ax in study.plot("price").axes) == 12
+
+
 def test_lines_differ_without_colour():
     seen = [(str(style["linestyle"]), style["marker"]) for style, _ in zip(styles(), range(40), strict=False)]
     assert len(set(seen)) == 40

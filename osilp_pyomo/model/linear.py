@@ -6,6 +6,7 @@ here anything without a free variable is a coefficient.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -372,13 +373,19 @@ def relation_text(relation: Any) -> str:
 
 
 def expression_text(expression: Any) -> str:
-    """An expression as text; of a long sum the first terms and the last one, of a dot its formula."""
-    if block_of(expression) is None and isinstance(expression, numeric.SumExpression):
-        parts = expression.args
-        if len(parts) > _SHOWN_TERMS + 2:
-            shown = [_text(part) for part in parts[:_SHOWN_TERMS]]
-            return f"{' + '.join(shown)} + ... + {_text(parts[-1])}  [{len(parts)} terms]"
-    return _text(expression)
+    """An expression as text; of long sums the first terms and the last one, of a dot its formula."""
+    return _sum_text(expression) if _is_long_sum(expression) else _text(expression)
+
+
+def _is_long_sum(node: Any) -> bool:
+    return isinstance(node, numeric.SumExpression) and block_of(node) is None and len(node.args) > _SHOWN_TERMS + 2
+
+
+def _sum_text(node: Any) -> str:
+    parts = node.args
+    first, *shown = (_text(part) for part in (*parts[:_SHOWN_TERMS], parts[-1]))
+    signed = [f"- {text[1:].lstrip()}" if text.startswith("-") else f"+ {text}" for text in shown]
+    return f"{first} {' '.join(signed[:-1])} + ... {signed[-1]}  [{len(parts)} terms]"
 
 
 class _Label(NumericValue):
@@ -396,16 +403,27 @@ class _Label(NumericValue):
         return self.text
 
 
+# A number of many digits; and what stands in brackets, which is a name.
+_LONG_NUMBER = re.compile(r"\[[^\]]*\]|(?<![\w.])\d+\.\d{7,}(?:e[+-]?\d+)?")
+
+
 def _text(expression: Any) -> str:
-    return str(_with_labels(expression))
+    """The text of an expression; its numbers with six digits, as formulas are read and not computed with."""
+    return _LONG_NUMBER.sub(_six_digits, str(_with_labels(expression)))
+
+
+def _six_digits(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("[") else f"{float(found[0]):.6g}"
 
 
 def _with_labels(node: Any) -> Any:
-    """An expression with a short text in place of each dot; one without any is left as it is."""
+    """An expression with a short text in place of each dot and each long sum; one without any is left as it is."""
     if (block := block_of(node)) is not None:
         return _Label(block.text())
     if node.__class__ in native_types or not node.is_expression_type():
         return node
+    if _is_long_sum(node):
+        return _Label(f"({_sum_text(node)})")
     parts = node.args
     labelled = [_with_labels(part) for part in parts]
     if all(new is old for new, old in zip(labelled, parts, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,12 @@ from osilp_pyomo.errors import PriceError
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.units import Units
 from osilp_pyomo.show.drawing import LIMIT, PRICE, SHADES, name_of, new_figure
+from osilp_pyomo.show.numbers import shortened
 
 # Atoms over an index of several dimensions that are named one by one.
 _NAMED = 12
+# Letters for the numbers of a point.
+_LETTERS = 44
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +103,15 @@ class PriceMeasureDisplay:
             atoms = atoms.loc[atoms["weight"].abs().sort_values(ascending=False).index][:_NAMED]
             places = np.arange(len(atoms))[::-1]
             ax.barh(places, atoms["weight"], color=PRICE, height=0.6)
-            texts = [", ".join(f"{value:.3g}" for value in point) for point in atoms.iloc[:, :-1].to_numpy()]
+            # A few bars stay bars and do not fill the picture.
+            ax.set_ylim(-0.75 - max(0, 4 - len(atoms)) / 2, len(atoms) - 0.25 + max(0, 4 - len(atoms)) / 2)
+            points = atoms.iloc[:, :-1].to_numpy()
+            texts = [shortened(", ".join(f"{value:.3g}" for value in point), _LETTERS) for point in points]
             ax.set_yticks(places, texts)
-            ax.set_ylabel(name_of(f"({', '.join(self.price.domain.names)})"))
-            ax.set_xlabel("price of single points" + (", the largest" if len(self.price.points) > _NAMED else ""))
+            largest = ", the largest" if len(self.price.points) > _NAMED else ""
+            point = name_of(f"({', '.join(self.price.domain.names)})")
+            # Below the axis there is room for a name of many parts; beside it there is not.
+            ax.set_xlabel(textwrap.fill(f"price of single points{largest}: {point}", 110))
         ax.grid(alpha=0.3)
 
 

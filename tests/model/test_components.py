@@ -40,6 +40,24 @@ def test_long_rows_are_cut_short():
     assert len(printed(m.usage)) < 1500
 
 
+def test_long_sums_inside_of_a_row_are_cut_short_and_numbers_have_six_digits():
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.k = pyo.Set(initialize=[0.123456789, *range(1, 20)])
+    m.h, m.top = pyo.Var(m.k), pyo.Var()
+
+    @m.SemiInfiniteConstraint([1, -1], m.u)
+    def flat(m, sign, u):
+        return sign * (sum(m.h[k] * pyo.cos(3.141592653589793 * u) for k in m.k) - 1) <= m.top
+
+    assert repr(m.flat[1]) == (
+        "flat[1]: cos(3.14159*u)*h[0.123456789] + cos(3.14159*u)*h[1] + ... - 1  [21 terms] <= top  for all u in [0, 1]"
+    )
+    assert repr(m.flat[-1]) == (
+        "flat[-1]: - (cos(3.14159*u)*h[0.123456789] + cos(3.14159*u)*h[1] + ... - 1  [21 terms]) <= top  for all u in [0, 1]"
+    )
+
+
 def test_order_of_the_sets_is_the_order_of_the_arguments():
     m = pyo.ConcreteModel()
     m.u, m.v = ContinuousSet(bounds=(0, 1)), ContinuousSet(bounds=(2, 3))

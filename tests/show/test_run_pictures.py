@@ -286,6 +286,23 @@ def test_a_price_over_many_dimensions_names_its_atoms():
     (ax,) = osilp.solve(m).plot().axes
     assert [text.get_text() for text in ax.get_yticklabels()] == ["1, 1, 1"]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1.0])
+    assert ax.get_xlabel() == "price of single points: (xi[0], xi[1], xi[2])"
+
+
+def test_a_price_over_very_many_dimensions_leaves_room_for_its_bar():
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(30), bounds=(0, 9))
+    m.o = pyo.Objective(expr=sum(m.x[k] for k in m.x))
+    m.c = osilp.SemiInfiniteConstraint(
+        BoxSet([(0, 1.234)] * 30), rule=lambda m, xi: sum(m.x[k] for k in m.x) >= sum(xi)
+    )
+    figure = osilp.solve(m).plot()
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    assert ax.get_position().width > 0.5
+    assert ax.get_position().height > 0.4
+    (bar,) = ax.patches
+    assert bar.get_window_extent().height < 0.25 * ax.get_window_extent().height
 
 
 def test_a_result_draws_the_price_of_each_family():

@@ -9,6 +9,7 @@ import pandas as pd
 from osilp_pyomo._version import __version__
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.show.html import heading, page, paragraph, picture, preformatted, table
+from osilp_pyomo.show.numbers import about, plain
 
 # Lines of a table; all values are in the CSV file of --values.
 _LINES = 200
@@ -24,14 +25,16 @@ def _parts(result: Result, svg: str | None) -> Iterator[str]:
         yield paragraph(f"There is no answer: the {result.method} method ended with status '{result.status}'.", "note")
     elif result.certified:
         low, high = result.bracket
+        by = f" by more than {about(high - low)}" if high > low else ""
+        best = "most" if result.sense == "maximize" else "least"
         yield paragraph(
-            f"The objective is {result.objective:.10g} ({result.sense}). It is proved that every row holds at every "
-            f"point of its index, and that the optimum lies between {low:.10g} and {high:.10g}."
+            f"The {best} that is possible is {plain(result.objective, 6)}. It is proved that the values below keep "
+            f"every row at every point of its index, and that no others are better{by}."
         )
     else:
         yield paragraph(
-            f"The objective is {result.objective:.10g} ({result.sense}). It is not proved that every row holds at "
-            "every point of its index; what is known stands below.",
+            f"The objective of the values below is {plain(result.objective, 6)}. It is not proved that they keep every "
+            "row at every point of its index; what is known stands further down.",
             "note",
         )
     if svg is not None:

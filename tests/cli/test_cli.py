@@ -392,7 +392,7 @@ def test_solve_draws_and_writes_a_page(folder):
     assert (done.returncode, done.stderr) == (0, "")
     assert (folder / "rows.png").read_bytes().startswith(b"\x89PNG")
     text = (folder / "page.html").read_text()
-    for part in ("<h1>mine</h1>", "<figure>", "It is proved that every row holds", "<h2>Prices</h2>", "<h2>Values</h2>",
+    for part in ("<h1>mine</h1>", "<figure>", "It is proved that the values below keep every row", "<h2>Prices</h2>", "<h2>Values</h2>",
                  "x[2]", "more variables are 0."):  # fmt: skip
         assert part in text
 

@@ -102,4 +102,6 @@ def test_what_is_no_table_of_numbers_is_refused(program, frame):
     assert str(error.value) == "Arrivals: 'value' must be a finite number (got nan in row 1)."
     with pytest.raises(errors.DataError) as error:
         program.replay(osilp.Greedy(), data=KINDS["polars"](frame).lazy())
-    assert str(error.value) == "Arrivals must come as a DataFrame, one row each (got LazyFrame)."
+    assert str(error.value) == (
+        "Arrivals must come as a DataFrame, one row each (got LazyFrame, which is to be collected first)."
+    )

@@ -170,7 +170,8 @@ class Intake:
             except ValueError as error:
                 raise DataError(f"Arrivals: the mapping is no table ({error}).") from None
         if not isinstance(data, pd.DataFrame):
-            raise DataError(f"Arrivals must come as a DataFrame, one row each (got {type(data).__name__}).")
+            lazy = ", which is to be collected first" if hasattr(data, "collect") else ""
+            raise DataError(f"Arrivals must come as a DataFrame, one row each (got {type(data).__name__}{lazy}).")
         profiles = {} if profiles is None else profiles
         if not isinstance(profiles, Mapping):
             raise DataError(f"profiles= must be a mapping from a Profile's name (got {type(profiles).__name__}).")

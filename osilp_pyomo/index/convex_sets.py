@@ -501,8 +501,15 @@ class ProductBody(Body):
         self.lower = np.concatenate([part.lower for part in self.parts])
         self.upper = np.concatenate([part.upper for part in self.parts])
         self.convex = all(part.convex for part in self.parts)
-        ways = dict.fromkeys(part.separation for part in self.parts)
-        self.separation = "convex program" if "convex program" in ways else " and ".join(ways)
+
+    @property
+    def separation(self) -> str:  # type: ignore[override]
+        """That of its parts as they are now: a cone program that could not be proved changes it."""
+        ways = {way for part in self.parts for way in part.separation.split(" and ")}
+        for alone in ("search", "convex program"):
+            if alone in ways:
+                return alone
+        return " and ".join(sorted(ways))
 
     def _pieces(self, array: FloatArray) -> list[FloatArray]:
         ends = np.cumsum([part.dimension for part in self.parts])

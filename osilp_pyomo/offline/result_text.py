@@ -15,7 +15,6 @@ T = TypeVar("T")
 _HOW = {
     "closed form": "in closed form",
     "linear program": "by linear programs",
-    "closed form and linear program": "in closed form and by linear programs",
     "convex program": "by convex programs that prove it",
     "enumeration": "by trying every scenario",
     "concave rows": "by a climb, for the row is concave in the vector",
@@ -253,12 +252,16 @@ def _separation_lines(result: Any) -> list[str]:
     if set(ways) == {"search"}:
         return []
     lines = [
-        f"  exact      the worst row was found for certain {_HOW.get(way, way)}, in {count} of "
-        f"{len(result.separation)} families"
+        f"  exact      the worst row was found for certain {_how(way)}, in {count} of {len(result.separation)} families"
         for way, count in ways.items()
         if way != "search"
     ]
     return lines
+
+
+def _how(way: str) -> str:
+    """The end of the sentence; over a product of sets each part has its way."""
+    return " and ".join(_HOW.get(part, part) for part in way.split(" and "))
 
 
 def _proof_lines(result: Any) -> list[str]:

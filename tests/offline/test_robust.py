@@ -55,6 +55,25 @@ def test_exchange_and_counterpart_agree(kind, dimension):
     assert finite.audit.violation < 1e-7
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_are_proved_in_any_order(turned):
+    """max over both parts of a[0] + 2 b[0] by hand, with an equation that is matched."""
+    triangle = PolyhedralSet([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])
+    scenarios = DiscreteScenarioSet([(0.0,), (0.5,), (1.0,)])
+    for other, reach in ((BoxSet([(0, 1)]), 1), (scenarios, 1), (AxisAlignedEllipsoidalSet([0], [2]), 2)):
+        sets = (other, triangle) if turned else (triangle, other)
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var(bounds=(0, 9))
+        m.y = osilp.FunctionVar(over=sets)
+        m.cost = pyo.Objective(expr=m.x)
+        m.c = SemiInfiniteConstraint(*sets, rule=lambda m, a, b: m.y(a, b) == a[0] + 2 * b[0])
+        m.d = SemiInfiniteConstraint(*sets, rule=lambda m, a, b: m.x >= m.y(a, b))
+        result = osilp.solve(m)
+        assert result.objective == pytest.approx(reach + 2 if turned else 1 + 2 * reach)
+        assert result.certified
+        assert set(result.proof["how"]) <= {"closed form", "cone"}
+
+
 @pytest.mark.parametrize("dimension", [1, 3, 10])
 def test_an_ellipsoid_is_its_cone(dimension):
     """max sum x, (1 + xi) @ x <= 1 over |xi| <= rho: by symmetry x = 1 / (d + rho sqrt(d))."""

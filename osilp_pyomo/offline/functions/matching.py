@@ -22,7 +22,7 @@ from osilp_pyomo.index.sobol import sobol_points
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.offline.audit import FamilyAudit, audit_families
 from osilp_pyomo.offline.problem import Family
-from osilp_pyomo.offline.proof.certify import FamilyProof, ProofOptions, prove_families
+from osilp_pyomo.offline.proof.certify import FamilyProof, ProofOptions, prove_families, row_size
 from osilp_pyomo.offline.rows import AffineRows
 from osilp_pyomo.offline.search.choose import searches_for
 
@@ -255,5 +255,9 @@ def check_matched(matched: Sequence[MatchedRows], x: FloatArray, wanted: bool | 
         (proof,) = prove_families(
             [each.family], searches, [s.worst(x) for s in searches], x, ProofOptions(wanted, until)
         )
+        if proof.relative > 0:
+            # An equation leaves nothing but rounding, also where its own terms are nothing else.
+            size = row_size(each.family, x, compared_points(each.family.domain, 0))
+            proof = replace(proof, relative=min(proof.relative, proof.largest / size))
         proofs.append(replace(proof, seconds=time.monotonic() - started))
     return CheckedRows(tuple(looks), tuple(proofs))

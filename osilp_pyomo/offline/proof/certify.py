@@ -37,11 +37,10 @@ ROUNDED = (
     "rounding hides up to {:.2g} of its size, of its terms or of where its conditions switch; write it without large "
     "numbers that cancel"
 )
-# How families are proved that a search separates for certain.
+# How families are proved that a search separates for certain; over a product of sets several of these together.
 _EXACT = {
     "closed form": "closed form",
     "linear program": "closed form",
-    "closed form and linear program": "closed form",
     "convex program": "closed form",
     "enumeration": "closed form",
     "sweep": "sweep",
@@ -119,7 +118,8 @@ def prove_families(
     proofs: dict[int, FamilyProof] = {}
     budget = options.budget
     for search, each in zip(searches, found, strict=True):
-        exact = _EXACT.get(search.separation)
+        ways = [_EXACT.get(way) for way in search.separation.split(" and ")]
+        exact = ways[0] if None not in ways else None
         if exact is not None:
             worst, relative = _worst_by_member(len(search.families), each)
             for member, number in enumerate(search.numbers.tolist()):
@@ -184,7 +184,7 @@ def prove_concave(family: Family, x: FloatArray, points: FloatArray) -> FamilyPr
     started, body = time.monotonic(), family.domain.body
     if body is None or not len(points):
         return None
-    size, largest = _row_size(family, x, points), 0.0
+    size, largest = row_size(family, x, points), 0.0
     for side in _sides(family, points):
         best = points[int(np.argmax(_excess(family, x, side)(points)))]
         try:
@@ -213,7 +213,7 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
     if sampled and (family.lipschitz is None or not domain.bounded):
         missing = "it has no lipschitz=" if family.lipschitz is None else "its index has no end"
         return FamilyProof(family.name, "search", reason=f"its rule is called at points, not traced, and {missing}")
-    size = _row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
+    size = row_size(family, x, points[:: max(1, len(points) // _MEASURED)])
     worst: Outcome | None = None
     far = reach(family)
     if far == 0:
@@ -277,7 +277,7 @@ def _sides(family: Family, points: FloatArray) -> list[float]:
     return [side for side, limit in ((1.0, upper), (-1.0, lower)) if np.isfinite(limit).any()]
 
 
-def _row_size(family: Family, x: FloatArray, points: FloatArray) -> float:
+def row_size(family: Family, x: FloatArray, points: FloatArray) -> float:
     """Size of a row at most of some points; what its violations are measured by."""
     used = family.used_by(x)
     return float(np.median(violation_scale(*used.activity_and_size(points, x), *family.limits(points))))

@@ -73,8 +73,9 @@ def robustify(
     ------
     ModelError
         Where something would silently stay nominal: numbers that were computed from uncertain data. They are found by
-        calling the model's rules again with other values; what was built without a rule (``expr=``, a ConstraintList)
-        cannot be called again, and is taken as it is written.
+        calling the model's rules again, those of Blocks, Sets, lists and defaults too, and once more with other values
+        where they read uncertain data; what was built without a rule (``expr=``, ``ConstraintList.add``) or by a
+        BuildAction cannot be called again, and is taken as it is written.
 
     Examples
     --------

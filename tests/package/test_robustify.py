@@ -105,6 +105,116 @@ def test_what_was_computed_from_uncertain_data_is_found():
         assert [m.demand[p].value for p in m.P] == [1, 1, 1]
 
 
+def test_blocks_lists_sets_defaults_and_domains_that_were_computed_are_found():
+    def block(b, p):
+        b.inner = pyo.Param(initialize=2 * pyo.value(b.model().demand[p]))
+        b.row = pyo.Constraint(expr=b.model().x[p] >= b.inner)
+
+    def listed(m):
+        return (m.x[p] >= 2 * pyo.value(m.demand[p]) for p in m.P)
+
+    moved = "demand[0] = 1.25 in place of 1, demand[1] = 1.25 in place of 1, demand[2] = 1.25 in place of 1"
+    number = (
+        "robustify: the Param '{}' was computed from uncertain data (its rule gives another number with {}), and its "
+        "number would stay nominal; make it an Expression of them, which follows."
+    )
+    reads = (
+        "robustify: the rule of the {} reads the value of uncertain data (called again with {} it gives something else), "
+        "which would stay nominal; write it with the Param itself, not with value(...) or a condition of Python."
+    )
+    stays = (
+        "robustify: the {} computed from uncertain data (another answer with {}), and would stay nominal; compute it "
+        "from data that are certain, or write a row that holds the uncertain Param itself."
+    )
+    y = production().x
+    cases = [
+        (pyo.Block([0, 1, 2], rule=block), reads.format("Block 'new[0]'", moved)),
+        (pyo.Block(rule=lambda b: block(b, 0)), reads.format("Block 'new'", moved)),
+        (pyo.ConstraintList(rule=listed), reads.format("Constraint 'new'", moved)),
+        (pyo.Set(initialize=lambda m: [p for p in m.P if m.demand[p].value > 1.2]),
+         stays.format("members of the Set 'new' were", moved)),
+        (pyo.Set(initialize=[0, 1], filter=lambda m, p: pyo.value(m.demand[p]) > 1.2),
+         stays.format("members of the Set 'new' were", moved)),
+        (pyo.Param([0, 1], default=lambda m, p: pyo.value(m.demand[p]), mutable=True), number.format("new[0]", moved)),
+        (pyo.Var(domain=lambda m: pyo.RangeSet(pyo.value(m.demand[0]), 9, 0)),
+         stays.format("domain of the Var 'new' was", moved)),
+        (pyo.Piecewise(y[0], y[1], pw_pts=[0, 5, 10], pw_constr_type="LB", pw_repn="INC", warn_domain_coverage=False,
+                       f_rule=lambda m, x: pyo.value(m.parent_block().demand[0] if m.parent_block() else m.demand[0]) * x**2),
+         reads.format("Block 'new'", moved)),
+    ]  # fmt: skip
+    for component, text in cases:
+        m = production(new=component)
+        names = [each.name for each in m.component_data_objects()]
+        with pytest.raises(errors.ModelError) as caught:
+            osilp.robustify(m, [(m.demand, BOX)])
+        assert str(caught.value) == text
+        assert names == [each.name for each in m.component_data_objects()]
+
+
+def test_numbers_that_were_given_as_data_are_found_where_an_expression_is_left():
+    m = production()
+    m.first = pyo.Param([0], initialize={0: 2 * m.demand[0]})
+    with pytest.raises(errors.ModelError) as caught:
+        osilp.robustify(m, [(m.demand, BOX)])
+    assert str(caught.value).startswith("robustify: the Param 'first[0]' was computed from uncertain data")
+    m = production()
+    m.held = pyo.Param(initialize=0, mutable=True, domain=pyo.Any)
+    m.held.set_value(2 * m.demand[0])
+    with pytest.raises(errors.ModelError) as caught:
+        osilp.robustify(m, [(m.demand, BOX)])
+    assert str(caught.value) == (
+        "robustify: the Param 'held' holds the uncertain 'demand[0]', and would stay nominal; make it an Expression, "
+        "which follows."
+    )
+    m = production()
+    m.fixed = pyo.Var(initialize=lambda m: pyo.value(m.demand[0]))
+    osilp.robustify(m, [(m.demand, BOX)])
+    m.fixed.fix()
+    with pytest.raises(errors.ModelError) as caught:
+        osilp.robustify(m, [(m.demand, BOX)])
+    assert str(caught.value).startswith(
+        "robustify: the fixed value of the Var 'fixed' was computed from uncertain data"
+    )
+
+
+def test_a_condition_that_holds_at_one_end_only_is_found():
+    """Nothing but the demand of period 2 above 1.499 changes the last of many rows."""
+    m = production()
+    m.J = pyo.RangeSet(2500)
+    m.last = pyo.Constraint(
+        m.J,
+        rule=lambda m, j: m.x[2] >= 1 if j < 2500 or pyo.value(m.demand[2]) < 1.499 else m.x[2] >= 5,
+    )
+    with pytest.raises(errors.ModelError) as caught:
+        osilp.robustify(m, [(m.demand, BOX)])
+    assert str(caught.value).startswith("robustify: the rule of the Constraint 'last[2500]' reads the value of")
+
+
+def test_rules_that_read_uncertain_data_without_an_effect_are_left_alone():
+    def row(m, p):
+        assert pyo.value(m.demand[p]) >= 0
+        return m.x[p] >= 2 * m.demand[p]
+
+    def block(b):
+        assert pyo.value(b.model().demand[0]) >= 0
+        b.y = pyo.Var(bounds=(0, 3))
+        b.row = pyo.Constraint(rule=lambda b: b.y >= b.model().demand[0])
+        b.model().all_rows.add(b.y <= 5)
+        b.inner = pyo.Block([0, 1])
+        b.inner[1].z = pyo.Constraint(expr=b.y >= b.model().demand[1])
+
+    m = production(checked=pyo.Constraint([0, 1], rule=row), all_rows=pyo.ConstraintList())
+    m.b = pyo.Block(rule=block)
+    assert len(m.all_rows) == 1
+    before = [each.name for each in m.component_data_objects()]
+    robust = osilp.robustify(m, [(m.demand, BOX)])
+    assert before == [each.name for each in m.component_data_objects()]
+    assert len(m.all_rows) == 1
+    assert osilp.solve(robust).objective == pytest.approx(10.5)
+    assert m.demand[0].value == 1
+    assert type(m.demand[0]).__name__ == "ParamData"
+
+
 def test_rules_that_depend_on_something_else_are_left_alone():
     counter = itertools.count()
     m = production(

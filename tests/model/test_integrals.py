@@ -30,6 +30,18 @@ CLOSED_FORMS = [
     ("rational", (0, 1), lambda u: 4 / (1 + u**2), PI),
     ("peak", (-1, 1), lambda u: 1 / (u**2 + 1e-6), 2000 * np.arctan(1000)),
     ("narrow", (0, 1), lambda u: pyo.exp(-(((u - 0.3) / 1e-4) ** 2)), 1e-4 * np.sqrt(PI)),
+    (
+        "narrow beside a slope",
+        (-1.5, -0.5),
+        lambda u: abs(u + 0.6) - pyo.exp(-(((u + 0.8) / 3e-4) ** 2)),
+        (0.9**2 + 0.1**2) / 2 - 3e-4 * np.sqrt(PI),
+    ),
+    (
+        "low beside a high one",
+        (0, 1),
+        lambda u: 1e-3 / ((u - 0.2) ** 2 + 1e-6) + 4 * pyo.exp(-(((u - 0.83) / 1e-4) ** 2)),
+        np.arctan(800) + np.arctan(200) + 4e-4 * np.sqrt(PI),
+    ),
     ("very narrow", (0, 1), lambda u: pyo.exp(-(((u - 0.3217) / 1e-7) ** 2)), 1e-7 * np.sqrt(PI)),
     ("root", (0, 1), lambda u: pyo.sqrt(u), 2 / 3),
     ("log", (0, 1), lambda u: pyo.log(u), -1.0),

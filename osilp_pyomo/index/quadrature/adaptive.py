@@ -31,6 +31,10 @@ _FIRST_PIECES, _SCANNED = 8, 257
 _MANY, _FEWER_PIECES = 64, 3
 # How far beyond the values at the nodes, as a share of the largest value, an enclosure may reach; rounds of that.
 _HIDDEN, _LOOKS = 0.05, 40
+# The least height of a peak that steepness gives away, as a share of the mean absolute value.
+_SMALL = 1e-4
+# How many times what its nodes saw of a function, its values or its slopes, its enclosure may be without hiding a peak.
+_BESIDE = 4.0
 # Around what may be a pole: pieces that are not halved for ever, doublings of the smallest that are not trusted,
 # doublings in a ring, by how much the inner of two rings must be smaller, and poles of one function.
 _TINY, _UNSEEN, _RING, _GROWING, _POLES = 1e-100, 4, 10, 0.7, 32
@@ -61,6 +65,7 @@ _GAUSS[1::2] = np.concatenate([_WG[:3], _WG[::-1]])
 _NEAR_ENDS = np.array([-1 + 1e-7, 1 - 1e-7])
 _LOOKED_AT = np.concatenate([NODES, _NEAR_ENDS])
 _BLIND = float(1 - NODES[-1])
+_IN_ORDER = np.argsort(_LOOKED_AT)
 
 
 def _interpolation(at: FloatArray) -> FloatArray:
@@ -77,6 +82,8 @@ _TO_ENDS = _interpolation(_NEAR_ENDS)
 Functions = Callable[[IntArray, FloatArray], FloatArray]
 #: ``enclosure(owner, lower, upper)``: what they can be anywhere in between, (n,) each; None where nothing is known.
 Enclosed = Callable[[IntArray, FloatArray, FloatArray], "tuple[FloatArray, FloatArray] | None"]
+#: ``steepness(owner, lower, upper)``: how steep they can be there at most, (n,) each.
+Steepness = Callable[[IntArray, FloatArray, FloatArray], "FloatArray | None"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +163,10 @@ class Quadrature:
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Pieces of an interval, each of one function, and the rules' answers on them."""
+    """Pieces of an interval, each of one function, and the rules' answers on them.
+
+    ``steepest`` is the largest slope from one node to the next, ``widest`` the largest distance between two.
+    """
 
     owner: IntArray
     low: FloatArray
@@ -165,6 +175,8 @@ class _Pieces:
     error: FloatArray
     size: FloatArray
     seen: FloatArray
+    steepest: FloatArray
+    widest: FloatArray
 
     def take(self, which: BoolArray | IntArray | slice) -> _Pieces:
         return _Pieces(*(getattr(self, name)[..., which] for name in self.__dataclass_fields__))
@@ -184,6 +196,7 @@ def integrate(
     switches: Sequence[Functions] = (),
     enclosed: Enclosed | None = None,
     pieces: int = _FIRST_PIECES,
+    steepness: Steepness | None = None,
 ) -> Quadrature:
     """Integrate functions over a line, each to nearly full precision where that can be had.
 
@@ -203,6 +216,8 @@ def integrate(
         Bounds of the functions between two places.
     pieces : int
         How many pieces to begin with at least.
+    steepness : callable, optional
+        Bounds of the absolute slopes between two places, which tell a narrow peak on a slope from the slope.
 
     Examples
     --------
@@ -220,7 +235,7 @@ def integrate(
     found = rules(owner, low, high)
     points = 15 * len(owner)
     if enclosed is not None:
-        found, more = _looked_into(found, rules, line, enclosed, count)
+        found, more = _looked_into(found, rules, line, enclosed, steepness, count)
         points += more
     done: list[_Pieces] = []
     done_value, done_size, done_error, done_count = np.zeros((4, count))
@@ -276,7 +291,12 @@ def _rules(functions: Functions, line: Line, owner: IntArray, low: FloatArray, h
         error = np.where(broken.any(axis=1), np.inf, error)
     bare = np.where(np.isfinite(bare), bare, 0.0)
     seen = np.stack([bare.min(axis=1), bare.max(axis=1)])
-    return _Pieces(owner, low, high, kronrod * half, error, size, seen)
+    with np.errstate(all="ignore"):
+        apart = np.abs(np.diff(u[:, _IN_ORDER]))
+        steepest = np.nanmax(
+            np.abs(np.diff(bare[:, _IN_ORDER])) / np.where(apart > 0, apart, np.nan), axis=1, initial=0
+        )
+    return _Pieces(owner, low, high, kronrod * half, error, size, seen, steepest, apart.max(axis=1))
 
 
 def _first_pieces(
@@ -354,6 +374,7 @@ def _looked_into(
     rules: Callable[[IntArray, FloatArray, FloatArray], _Pieces],
     line: Line,
     enclosed: Enclosed,
+    steepness: Steepness | None,
     count: int,
 ) -> tuple[_Pieces, int]:
     """Halve pieces on which a function may be far from what its nodes saw; how many values that took."""
@@ -374,7 +395,10 @@ def _looked_into(
             possible = np.zeros(count)
             np.maximum.at(possible, found.owner, np.where(np.isfinite(beyond), beyond, 0.0))
             threshold = np.maximum(_HIDDEN * largest, 1e-9 * possible)
-            hides = beyond > np.maximum(threshold[found.owner], 4 * (most - least))
+            hides = beyond > np.maximum(threshold[found.owner], _BESIDE * (most - least))
+        if steepness is not None:
+            low = np.clip(_SMALL * _means([*rest, found], count), 1e-9 * possible, threshold)[found.owner]
+            hides |= _steeper(found, ~hides & (beyond > low), low, line, steepness)
         middle = found.low + 0.5 * (found.high - found.low)
         held = np.bincount(found.owner, minlength=count)
         hides &= (middle > found.low) & (middle < found.high) & (held[found.owner] < 256)
@@ -385,6 +409,31 @@ def _looked_into(
         found = rules(np.concatenate([cut.owner] * 2), np.concatenate([cut.low, at]), np.concatenate([at, cut.high]))
         points += 15 * len(found.owner)
     return _Pieces.joined([*rest, found]), points
+
+
+def _means(parts: Sequence[_Pieces], count: int) -> FloatArray:
+    """The mean of the absolute value of each function over its pieces, in t."""
+    sizes, widths = np.zeros((2, count))
+    for part in parts:
+        sizes += np.bincount(part.owner, part.size, count)
+        widths += np.bincount(part.owner, part.high - part.low, count)
+    return np.asarray(sizes / np.where(widths > 0, widths, 1.0))
+
+
+def _steeper(found: _Pieces, which: BoolArray, height: FloatArray, line: Line, steepness: Steepness) -> BoolArray:
+    """On which of some pieces a function may be so much steeper than from node to node that a peak has room there."""
+    result = np.zeros(len(which), dtype=bool)
+    places = np.flatnonzero(which)
+    if not len(places):
+        return result
+    looked = found.take(places)
+    slopes = steepness(looked.owner, line.place(looked.low)[0], line.place(looked.high)[0])
+    if slopes is None:
+        return result
+    with np.errstate(invalid="ignore", over="ignore"):
+        room = slopes * looked.widest / 2 > height[places]
+        result[places] = np.isfinite(slopes) & room & (slopes > _BESIDE * looked.steepest)
+    return result
 
 
 def _summed(found: _Pieces, count: int, line: Line, points: int) -> Quadrature:

@@ -106,16 +106,28 @@ class Integrand:
 
     def enclosed(self, owner: IntArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """What the functions can be between two places of their only coordinate."""
-        slots = [slot[owner] if isinstance(slot, np.ndarray) else slot for slot in self.slots]
-        try:
-            with np.errstate(all="ignore"):
-                found = self.formula.enclose(slots, coordinates(low[None], high[None]), Opening(1, 0))
-        except NoEnclosureError:
-            return None
-        if not isinstance(found, Enclosure):
+        found = self._enclosure(owner, low, high, 0)
+        if found is None:
             return None
         bounds = [np.broadcast_to(each, (1, len(owner)))[0] for each in found.value]
         return bounds[0], bounds[1]
+
+    def steepness(self, owner: IntArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
+        """How steep the functions can be there at most."""
+        found = self._enclosure(owner, low, high, 1)
+        if found is None or 0 not in found.slopes:
+            return None
+        bounds = [np.broadcast_to(each, (1, len(owner)))[0] for each in found.slopes[0]]
+        return np.maximum(np.abs(bounds[0]), np.abs(bounds[1]))
+
+    def _enclosure(self, owner: IntArray, low: FloatArray, high: FloatArray, order: int) -> Enclosure | None:
+        slots = [slot[owner] if isinstance(slot, np.ndarray) else slot for slot in self.slots]
+        try:
+            with np.errstate(all="ignore"):
+                found = self.formula.enclose(slots, coordinates(low[None], high[None]), Opening(1, order))
+        except NoEnclosureError:
+            return None
+        return found if isinstance(found, Enclosure) else None
 
 
 class Measure(ABC):
@@ -196,6 +208,7 @@ class BoxMeasure(Measure):
             self._breaks(integrand)[0],
             [lambda owner, u, each=each: each(owner, [u]) for each in integrand.switches],  # type: ignore[misc]
             integrand.enclosed if looked_into else None,
+            steepness=integrand.steepness if looked_into else None,
         )
 
     def points(self, integrand: Integrand, count: int) -> tuple[FloatArray, FloatArray]:

@@ -33,7 +33,7 @@ CLOSED_FORMS = [
     (
         "narrow beside a slope",
         (-1.5, -0.5),
-        lambda u: 3 * abs(u + 0.6) - pyo.exp(-(((u + 0.8) / 3e-4) ** 2)),
+        lambda u: 3 * abs(u + 0.6) - pyo.exp(-(((u + 0.79) / 3e-4) ** 2)),
         3 * (0.9**2 + 0.1**2) / 2 - 3e-4 * np.sqrt(PI),
     ),
     (

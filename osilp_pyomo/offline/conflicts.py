@@ -9,14 +9,14 @@ contradiction is checked in plain sums.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock, balanced
 from osilp_pyomo.lp.highs import HighsModel
 from osilp_pyomo.lp.scaling import Scaling
@@ -24,8 +24,8 @@ from osilp_pyomo.lp.scaling import Scaling
 # Weights below this share of the largest are rounding.
 _ROUNDING = 1e-9
 # A column of the sum is zero up to this share of its terms: some roundings. What is left of it must not matter for
-# values up to so many.
-_CANCELLED, _VALUES = 4 * 2.0**-53, 1e10
+# values up to so many of a variable without a bound.
+_CANCELLED, VALUES = 4 * 2.0**-53, 1e10
 # How often weights are balanced.
 _BALANCINGS = 3
 # Why a problem that is called infeasible has no conflict.
@@ -33,6 +33,10 @@ _WHOLE = "no conflict but that of whole numbers is known: with fractions no cont
 _NO_PROOF = (
     "no contradiction of finitely many rows was found, so that HiGHS' word is all there is; look for rows that "
     "conflict only in the limit, and for coefficients of very different size"
+)
+_ROUNDED = (
+    "its rows contradict each other in their last digits only, so that rounding may be all there is to it; write them "
+    "without large numbers that cancel"
 )
 # Coefficients of an LP that is solved for nothing but an explanation.
 MOST_COEFFICIENTS = 2_000_000
@@ -75,7 +79,9 @@ NO_CONFLICT = Conflict()
 class LabelledRows:
     """Rows with what an explanation calls them: a kind for all, a name and a place for each.
 
-    ``sizes`` is what the user's rows were divided by.
+    ``sizes`` is what the user's rows were divided by. ``lost`` tells of some rows, by their places here, how far each
+    may be from its numbers by rounding, given whether its upper limit counts and how large each variable may be; None
+    where the numbers are those of the model itself.
     """
 
     kind: str
@@ -83,6 +89,7 @@ class LabelledRows:
     places: Sequence[Any]
     rows: RowBlock
     sizes: FloatArray
+    lost: Callable[[IntArray, BoolArray, FloatArray], FloatArray] | None = None
 
 
 def crossed_bounds(core: FiniteLP) -> Conflict | None:
@@ -119,8 +126,11 @@ def find_conflict(
         contradicted = _contradiction(core, system, weights)
     if weights is None or contradicted is None:
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
-    used = np.flatnonzero(contradicted)
-    clauses = (*_row_clauses(core, families, system, weights), *_bound_clauses(core, used, contradicted[used]))
+    bounds, excess = contradicted
+    if not excess > _lost_by_rounding(core, families, weights):
+        return Conflict(why_none=_ROUNDED)
+    used = np.flatnonzero(bounds)
+    clauses = (*_row_clauses(core, families, system, weights), *_bound_clauses(core, used, bounds[used]))
     # A contradiction stays one when it is multiplied; weights that sum to 1 do not tell how the LP was scaled.
     total = sum(clause.weight for clause in clauses)
     return Conflict(tuple(replace(clause, weight=clause.weight / total) for clause in clauses))
@@ -196,16 +206,17 @@ def _balanced_weights(core: FiniteLP, system: _System, weights: FloatArray) -> F
     return result
 
 
-def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> FloatArray | None:
+def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> tuple[FloatArray, float] | None:
     """Check that no x within the bounds satisfies the weighted sum of the rows; the weights of the bounds it takes.
 
-    They are positive for upper and negative for lower bounds, and with them the sum of all columns is zero.
+    They are positive for upper and negative for lower bounds, and with them the sum of all columns is zero. The number
+    is by how much the sum asks for more than there is.
     """
     total, terms = _sum_of_rows(system, weights)
     least = np.where(total > 0, core.column_lower, core.column_upper)
     # A column of the sum is worth its bound; where there is none, it must be zero but for rounding.
     rounded = ~np.isfinite(least) & (np.abs(total) <= _CANCELLED * terms)
-    left = float(np.abs(total[rounded]).sum()) * _VALUES
+    left = float(np.abs(total[rounded]).sum()) * VALUES
     total[rounded] = 0.0
     used = np.flatnonzero(weights)
     limits = weights[used] * np.where(weights[used] > 0, system.upper[used], system.lower[used])
@@ -215,10 +226,24 @@ def _contradiction(core: FiniteLP, system: _System, weights: FloatArray) -> Floa
     if not np.all(np.isfinite(bounds)):
         return None
     sides = np.concatenate([bounds, -limits])
-    if sides.sum() <= _ROUNDING * np.abs(sides).sum() + left:
+    excess = float(sides.sum() - _ROUNDING * np.abs(sides).sum() - left)
+    if not excess > 0:
         return None
     # What rounding leaves of a column is counted, and is not worth telling.
-    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, -total)
+    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, -total), excess
+
+
+def _lost_by_rounding(core: FiniteLP, families: Sequence[LabelledRows], weights: FloatArray) -> float:
+    """How far the weighted sum of the rows may be from what their numbers say, for any values within the bounds."""
+    reach = np.maximum(np.abs(core.column_lower), np.abs(core.column_upper))
+    total, first = 0.0, len(core.row_lower)
+    for part in families:
+        own = weights[first : first + len(part.rows)]
+        first += len(part.rows)
+        used = np.flatnonzero(own)
+        if part.lost is not None and len(used):
+            total += float(np.abs(own[used]) @ part.lost(used, own[used] > 0, reach))
+    return total
 
 
 def _row_clauses(

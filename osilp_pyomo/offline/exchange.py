@@ -16,12 +16,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray, IntArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo._options import AUTO
 from osilp_pyomo.errors import SolverError
 from osilp_pyomo.lp.finite import RowBlock
@@ -31,6 +32,7 @@ from osilp_pyomo.lp.scaling import example_rows, scaling_for
 from osilp_pyomo.offline.conflicts import Conflict, LabelledRows, crossed_bounds, find_conflict
 from osilp_pyomo.offline.interior import ray_problem, repair_towards, slater_point
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP, allow_calls
+from osilp_pyomo.offline.roundings import rounding_within_bounds
 from osilp_pyomo.offline.rows import TimeUpError
 from osilp_pyomo.offline.search.clusters import cluster_means
 from osilp_pyomo.offline.search.scan import Search, Violations
@@ -478,7 +480,8 @@ class Exchange:
             pairs = list(zip(families, points, strict=True))
             labels = [family.user_domain.label(family.user_points(point)[0]) for family, point in pairs]
             sizes = np.array([1 / family.user_masses(point, np.ones(1))[0] for family, point in pairs])
-            labelled.append(LabelledRows("row", [family.name for family in families], labels, block, sizes))
+            names = [family.name for family in families]
+            labelled.append(LabelledRows("row", names, labels, block, sizes, partial(_rounding_of, families, points)))
         return find_conflict(core, labelled, self._scaling, self.remaining().time_limit)
 
     def _finish(self, status: str, solution: LPSolution, found: tuple[Violations, ...]) -> ExchangeOutcome:
@@ -596,3 +599,14 @@ class Exchange:
         """Options for an exchange within this one: no progress reports, and the time that is left."""
         left = self.options.remaining_since(self._started)
         return left if left.time_limit is None else replace(left, time_limit=max(1e-3, left.time_limit))
+
+
+def _rounding_of(
+    families: Sequence[Family], points: Sequence[FloatArray], rows: IntArray, above: BoolArray, reach: FloatArray
+) -> FloatArray:
+    """What rounding may make of some rows, each of a family at a point, for variables up to their reach."""
+    lost = [
+        rounding_within_bounds(families[row], points[row], side, reach)
+        for row, side in zip(rows.tolist(), above[:, None], strict=True)
+    ]
+    return np.concatenate(lost)

@@ -17,6 +17,7 @@ from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.enclosures.enclosure import NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.sobol import sobol_points
+from osilp_pyomo.offline.conflicts import VALUES
 from osilp_pyomo.offline.problem import Family
 from osilp_pyomo.offline.rows import BLOCK_SIZE, AffineRows, TermGroup, TracedRows
 
@@ -133,6 +134,26 @@ def rounding_at(family: Family, points: FloatArray, above: BoolArray, reach: Flo
                 lost += _rounding_of_rows(family, moved[there], sides[there], reach)
                 result[much[there]] = np.minimum(result[much[there]], lost)
     return size * result
+
+
+def rounding_within_bounds(family: Family, points: FloatArray, above: BoolArray, reach: FloatArray) -> FloatArray:
+    """As :func:`rounding_at`, for values up to a reach that is infinite for a variable without a bound.
+
+    Such a variable may be as large as ``VALUES``. What each of its coefficients loses as usual does not count: for the
+    row whose coefficients differ from these by some roundings the answer is the same.
+    """
+    free = ~np.isfinite(reach)
+    result = rounding_at(family, points, above, np.where(free, 0.0, reach))
+    if free.any() and np.isfinite(result).all():
+        one, none = free.astype(float), np.zeros(len(reach))
+        lost = rounding_at(family, points, above, one) - rounding_at(family, points, above, none)
+        usual = np.zeros(len(points))
+        at = family.user_points(points)
+        for columns, part, block in family.as_declared.rows.blocks(at):
+            usual[part] += one[columns] @ np.abs(block)
+        usual *= 2 * USUAL * family.user_masses(points, np.ones(len(points)))
+        result += np.where(lost > usual, VALUES * lost, 0.0)
+    return result
 
 
 def _belong(domain: Domain, points: FloatArray) -> BoolArray:

@@ -384,3 +384,31 @@ def test_random_systems(seed, columns, rows, scale):
         assert_irreducible(m, result.conflict)
     else:
         assert not len(result.conflict)
+
+
+def cancelling(limit, coefficient=1.0):
+    """``x >= u`` on [0, 0.3] by terms that cancel, with x at most a limit; without a bound or with one."""
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 0.3))
+    m.x = pyo.Var()
+    m.cost = pyo.Objective(expr=m.x)
+    m.most = pyo.Constraint(expr=m.x <= limit)
+    m.above = osilp.SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: ((u + coefficient) - u) * m.x / coefficient >= (u + 1e12) - 1e12
+    )
+    return m
+
+
+@pytest.mark.parametrize("coefficient", [1.0, 1e-9])
+def test_what_rounding_makes_contradictory_is_not_called_infeasible(coefficient):
+    """Right: 0.3, for x at most a little more; the row's own numbers ask for 0.300049."""
+    result = osilp.solve(cancelling(0.3 + 1e-6, coefficient), progress=False)
+    assert result.status != "infeasible"
+    assert not result.certified
+    assert "rounding" in str(result)
+
+
+def test_what_no_rounding_explains_is_infeasible():
+    result = osilp.solve(cancelling(0.2), progress=False)
+    assert result.status == "infeasible"
+    assert set(result.conflict["name"]) == {"most", "above"}

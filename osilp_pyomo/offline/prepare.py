@@ -17,6 +17,9 @@ from osilp_pyomo.offline.rows import Rows, TermGroup, TracedRows
 # Within this distance of the ends that stand for infinity, t counts powers of ten: up to so many more of them as all
 # numbers of a row can stand. What a row is at infinity shows there, such as that x**2 outgrows any multiple of x.
 _END, _POWERS = 1e-9, (51, 31, 16, 6, 0)
+_FAR = (1 - _END) / _END
+# What is nearer to an end than this share of it, or of the second number, is at the end.
+_BESIDE, _LEAST = 4 * 2.0**-52, 1e-100
 # Up to so many scales from the finite end, or from zero, the scan has four points per scale.
 _NEAR = 500
 
@@ -38,14 +41,16 @@ class Compactification:
         scale = np.where(np.isfinite(ends), np.maximum(1.0, np.abs(ends)), 1.0)
         for axis, marks in enumerate(self.domain.marks):
             origin = ends[axis] if np.isfinite(ends[axis]) else 0.0
-            distance = float(np.median(np.abs(marks - origin))) if len(marks) else 0.0
-            scale[axis] = distance or scale[axis]
+            distances = np.abs(marks - origin)
+            # A mark at the end itself, and the numbers right beside it, say nothing.
+            distances = distances[distances > _BESIDE * max(abs(origin), _LEAST)]
+            scale[axis] = float(np.median(distances)) if len(distances) else scale[axis]
         return scale
 
     def _beyond(self, gap: FloatArray) -> FloatArray:
         """Shares u / s at a distance ``gap`` from the end that stands for infinity: 1 / gap, then powers of ten."""
         power = self.powers * np.clip(1 - gap / _END, 0.0, 1.0)
-        return np.where(gap >= _END, (1 - gap) / np.maximum(gap, _END), (1 - _END) / _END * 10.0**power)
+        return np.where(gap >= _END, (1 - gap) / np.maximum(gap, _END), _FAR * 10.0**power)
 
     def outward(self, points: FloatArray) -> FloatArray:
         """From the box to the user's coordinates."""
@@ -69,14 +74,23 @@ class Compactification:
         low, high, scale = self.domain.lower[axis], self.domain.upper[axis], self.scale[axis]
         if np.isfinite(low) and np.isposinf(high):
             share = (values - low) / scale
-            return share / (1 + share)
+            return np.where(share > _FAR, 1 - self._gap(share), share / (1 + share))
         if np.isneginf(low) and np.isfinite(high):
             share = (high - values) / scale
-            return 1 / (1 + share)
+            return np.where(share > _FAR, self._gap(share), 1 / (1 + share))
         if np.isneginf(low):
             z = values / scale
-            return (1 + 2 * z / (1 + np.sqrt(1 + 4 * z * z))) / 2
+            gap = self._gap(4 * np.abs(z))
+            near = (1 + 2 * z / (1 + np.sqrt(1 + 4 * z * z))) / 2
+            return np.where(4 * np.abs(z) > _FAR, np.where(z > 0, 1 - gap, gap), near)
         return values
+
+    def _gap(self, share: FloatArray) -> FloatArray:
+        """The distance from the end that stands for infinity of what lies farther out than ``_END`` tells."""
+        if not self.powers:
+            return 1 / (1 + share)
+        power = np.log10(np.maximum(share, _FAR) / _FAR)
+        return _END * np.clip(1 - power / self.powers, 0.0, 1.0)
 
     def box(self) -> Domain:
         """The bounded domain."""

@@ -16,10 +16,11 @@ from pyomo.dae import ContinuousSet
 
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import AccuracyWarning, DeclarationError, ModelError, OptionError
+from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.enclosures.enclosure import Opening, coordinates
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.model.trace import trace_model
-from osilp_pyomo.offline.prepare import compactify, reach
+from osilp_pyomo.offline.prepare import Compactification, compactify, reach
 from osilp_pyomo.offline.proof.branch import BranchAndBound, Budget
 from osilp_pyomo.offline.proof.certify import _excess, prove_by_enclosures
 from osilp_pyomo.offline.proof.enclosed_row import EnclosedRow
@@ -633,3 +634,28 @@ def test_proof_is_one_of_three():
     with pytest.raises(OptionError) as error:
         smallest((0, 1), rule=lambda u: u, proof="yes")
     assert str(error.value) == "solve: proof must be 'auto', True or False (got 'yes')."
+
+
+@pytest.mark.parametrize("ends", [(0.0, np.inf), (-np.inf, 2.0), (-np.inf, np.inf)])
+def test_far_places_of_an_index_without_end_are_found_again(ends):
+    """Also where a condition switches at the end itself, whose neighbours are no scale."""
+    marks = np.array([each for each in ends if np.isfinite(each)] or [0.0])
+    marks = np.unique(np.concatenate([marks, np.nextafter(marks, -np.inf), np.nextafter(marks, np.inf)]))
+    compact = Compactification(Domain(("u",), np.array(ends[:1]), np.array(ends[1:]), marks=(marks,)), powers=51)
+    places = np.array([-1e40, -3e12, -1e6, -2.0, 0.5, 1.0, 40.0, 3e10, 3e20, 1e50])
+    places = places[(places > ends[0]) & (places < ends[1])]
+    found = compact.outward(compact.inward(places, 0)[:, None])[:, 0]
+    assert found == pytest.approx(places, rel=1e-4)
+
+
+def test_a_peak_so_far_out_that_only_the_proof_finds_it():
+    m = pyo.ConcreteModel()
+    m.u, m.v = pyo.RangeSet(0, None, 0), ContinuousSet(bounds=(0, 1))
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    m.above = osilp.SemiInfiniteConstraint(
+        m.u, m.v, rule=lambda m, u, v: m.x >= pyo.exp(-(((u - 3e10) / 1e10) ** 2) - v**2) + pyo.Expr_if(u <= 0, 0.1, 0)
+    )
+    result = osilp.solve(m, progress=False)
+    assert result.certified
+    assert result.objective == pytest.approx(1, abs=1e-6)

@@ -23,6 +23,7 @@ from osilp_pyomo.index.extended_form import Lift, intersection_lift
 from osilp_pyomo.lp.conic import safe_bound, solve_cones
 from osilp_pyomo.lp.finite import FiniteLP
 from osilp_pyomo.lp.highs import HighsModel
+from osilp_pyomo.lp.scaling import scaling_for
 
 # What a cone program's safe bound may be above its value, relative to 1 + |value|, for its point to be the farthest.
 _PROVED = 1e-8
@@ -42,22 +43,24 @@ class LinearOracle:
     def __init__(self, lift: Lift, what: str) -> None:
         self._what = what
         self._lift = lift
-        self._model = HighsModel(
-            FiniteLP(
-                maximize=True,
-                cost=np.zeros(lift.coordinates),
-                column_lower=lift.lower,
-                column_upper=lift.upper,
-                matrix=sparse.csr_array(lift.rows),
-                row_lower=lift.row_lower,
-                row_upper=lift.row_upper,
-            )
+        program = FiniteLP(
+            maximize=True,
+            cost=np.zeros(lift.coordinates),
+            column_lower=lift.lower,
+            column_upper=lift.upper,
+            matrix=sparse.csr_array(lift.rows),
+            row_lower=lift.row_lower,
+            row_upper=lift.row_upper,
         )
+        # HiGHS' tolerances are absolute: a coordinate counts in units of what the rows let it be.
+        scaling = scaling_for(program, [])
+        self._units = scaling.units
+        self._model = HighsModel(program, scaling)
 
     def maximize(self, cost: FloatArray) -> FloatArray:
         """The coordinates z where ``cost @ z`` is largest; an empty or unbounded set is refused."""
-        # HiGHS' tolerances are absolute: a direction in small units must not be taken for none.
-        self._model.change_costs(cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
+        # Nor must a direction in small units be taken for none.
+        self._model.change_costs(cost / (float(np.abs(cost * self._units).max(initial=0.0)) or 1.0))
         solution = self._model.solve()
         if solution.x is not None:
             return solution.x

@@ -1,6 +1,7 @@
 """Bodies of uncertain vectors: farthest points against linear programs, members against PyROS."""
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from pyomo.contrib.pyros.uncertainty_sets import UncertaintySet
 from robust_models import KINDS, uncertainty_set
 from scipy.optimize import linprog
 
+import osilp_pyomo as osilp
 from osilp_pyomo import errors
 from osilp_pyomo.index.convex_sets import BudgetBody, CardinalityBody, EllipsoidBody, ScenarioBody
 from osilp_pyomo.index.domain import Domain
@@ -229,3 +231,16 @@ def test_vectors_of_a_set_move_with_it(one, other, seed):
     assert after.body.contains(moved).all()
     assert before.moved_to(before, points) is points
     assert before.moved_to(Domain.of_body(names, ScenarioBody(points)), points) is points
+
+
+@pytest.mark.parametrize("method", ["exchange", "counterpart"])
+def test_a_polytope_that_is_narrow_along_a_coordinate(method):
+    """The first coordinate is below 1e-9, what HiGHS takes for nothing; with all of it the second one has no room."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.height = pyo.Objective(expr=m.x)
+    vectors = PolyhedralSet([[1e9, 1], [-1, 0], [0, -1], [0, 1]], [1, 0, 0, 1])
+    m.above = osilp.SemiInfiniteConstraint(vectors, rule=lambda m, xi: m.x >= 1e9 * xi[0] + xi[1])
+    result = osilp.solve(m, method=method, progress=False)
+    assert result.certified
+    assert result.objective == pytest.approx(1, abs=1e-7)

@@ -122,7 +122,9 @@ class Answer:
     @property
     def said_loudly(self) -> tuple[str, ...]:
         """Words of the headline that stand out."""
-        known = () if np.isnan(self.best.share) else (percent(self.best.share),)
+        known = (
+            () if np.isnan(self.best.share) or (self.loses and self.best.share == 0) else (percent(self.best.share),)
+        )
         return (self.best.name, *known)
 
     # -- sentences -----------------------------------------------------------------------------------------
@@ -147,9 +149,15 @@ class Answer:
             least = "at least " if self.bound else ""
             return f"earns {least}{percent(best.share)} of the best possible, {amount},"
         most = "at most " if self.bound else ""
+        if best.share == 0:
+            return f"{f'earns {amount}' if self.maximize else f'costs {amount}'}, the {self._extreme} possible,"
         if self.maximize:
             return f"earns {amount}, {most}{percent(best.share)} short of the best possible,"
         return f"costs {amount}, {most}{percent(best.share)} more than the least possible,"
+
+    @property
+    def _extreme(self) -> str:
+        return "best" if self.maximize else "least"
 
     def _kept(self, line: Line) -> str:
         if line.keeps:

@@ -38,7 +38,7 @@ __all__ = [
 _HINDSIGHT = {
     "offline, exchange": "in hindsight",
     "offline, discretized": "in hindsight, at the grid's points",
-    "offline, projected": "in hindsight, on average",
+    "offline, projected": "in hindsight, kept on average",
 }
 
 
@@ -149,6 +149,10 @@ class PriceDisplay(Display):
         prices = first_grid_last_horizon(curves[curves["kind"] == "price"])
         guards = [guard for guard in dict.fromkeys(prices["guard"]) if guard]
         return prices[prices["guard"].isin(["", *guards[:1]])]
+
+    @property
+    def tells(self) -> bool:
+        return len(self.frame) > 0 and bool((self.frame["value"] != 0).any())
 
     @property
     def _panels(self) -> list[tuple[str, str]]:
@@ -272,6 +276,10 @@ class BracketDisplay(Display):
         if not len(study.iterations):
             return pd.DataFrame()
         return first_grid_last_horizon(study.iterations)
+
+    @property
+    def tells(self) -> bool:
+        return len(self.frame) > 1
 
     @property
     def height(self) -> float:

@@ -153,6 +153,11 @@ class LossDisplay(Display):
         return frame.assign(benchmark=benchmark, unit="%" if relative else "")
 
     @property
+    def tells(self) -> bool:
+        # Less than that, in percent, is rounding.
+        return len(self.frame) > 0 and bool((self.frame["mean"].abs() > 1e-9).any())
+
+    @property
     def _panels(self) -> list[tuple[str, str]]:
         return list(dict.fromkeys(zip(self.frame["policy"], self.frame["guard"], strict=True)))
 

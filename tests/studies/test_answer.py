@@ -148,6 +148,14 @@ def test_what_is_to_be_small_costs():
     assert "above the least possible" in found.table()
 
 
+def test_what_costs_the_least_possible_says_so(study):
+    made = told(study, {"A": [100.0] * 4, "B": [100.0] * 4})
+    made.offline["objective"] = -1.0  # of no sign that shares could be taken of
+    assert answer(made).headline() == (
+        "Take A: it earns 100 on average, the best possible, and never exceeds capacity; 4 trials cannot tell it from B."
+    )
+
+
 def test_units_that_mean_nothing_are_refused(study, tmp_path):
     for units, text in (
         ({"price": "EUR"}, "to_html: units= names 'price', which the model does not hold; it has reward, usage, u, value, place, x."),

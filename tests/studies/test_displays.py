@@ -5,7 +5,9 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
+import pyomo.environ as pyo
 import pytest
+from pyomo.dae import ContinuousSet
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
@@ -72,6 +74,17 @@ def test_one_horizon_is_drawn_by_policy():
     assert {ax.get_title() for ax in both.plot("budget").axes} == {"guard none", "guard pointwise"}
 
 
+def ample_model():
+    """Requests that all fit."""
+    m = pyo.ConcreteModel()
+    m.u, m.T = ContinuousSet(bounds=(0, 1)), pyo.RangeSet(4)
+    m.value = pyo.Param(m.T, mutable=True, initialize=lambda m, t: t)
+    m.x = pyo.Var(m.T, bounds=(0, 1))
+    m.reward = pyo.Objective(expr=sum(m.value[t] * m.x[t] for t in m.T), sense=pyo.maximize)
+    m.room = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: sum(u * m.x[t] for t in m.T) <= 9)
+    return m
+
+
 def test_a_picture_of_all_leaves_out_what_shows_nothing():
     study = osilp.compare(
         packing_program(30), {"first come": osilp.Greedy(), "priced": osilp.Resolve()}, order="permutation", trials=2
@@ -79,6 +92,12 @@ def test_a_picture_of_all_leaves_out_what_shows_nothing():
     assert "Violation" not in [part.get_suptitle() for part in study.plot().subfigs]
     assert len(study.plot("overrun").axes) == 2
     assert [ax.get_title() for ax in study.plot("price").axes if ax.axison] == ["priced, 'usage'"]
+    # Where everything fits nothing is lost, nothing has a price, and the first relaxation is the optimum.
+    ample = ample_model()
+    ample = osilp.compare(osilp.compile_online(ample, stages=ample.T), osilp.Greedy(), progress=False)
+    assert [part.get_suptitle() for part in ample.plot().subfigs] == [
+        "Regret", "Reward over time", "Violation over the index", "Budget used over time",
+    ]  # fmt: skip
     alone = osilp.compare(packing_program(30), osilp.Greedy(), trials=1)
     assert [ax.get_title() for ax in alone.plot("price").axes if ax.axison] == ["Greedy, 'usage'"]
 

@@ -86,16 +86,24 @@ class Decision(Shown):
     t: int
 
     def __repr__(self) -> str:
-        x, wanted = _short(self.x), _short(self.wanted)
-        return f"Decision(x={x}, wanted={wanted}, reason={self.reason!r}, reward={self.reward!r}, t={self.t!r})"
+        x, wanted, reward = _short(self.x), _short(self.wanted), _six_digits(self.reward)
+        return f"Decision(x={x}, wanted={wanted}, reason={self.reason!r}, reward={reward}, t={self.t!r})"
 
 
 def _short(decided: Any) -> str:
     """A decision as text, of one with very many parts the first ones."""
-    if not isinstance(decided, dict) or len(decided) <= MOST_SHOWN + 1:
-        return repr(decided)
-    parts = some_of(list(decided.items()), lambda item: f"{item[0]!r}: {item[1]!r}")
+    if not isinstance(decided, dict):
+        return _six_digits(decided)
+    shown = {name: _six_digits(value) for name, value in decided.items()}
+    if len(shown) <= MOST_SHOWN + 1:
+        return f"{{{', '.join(f'{name!r}: {value}' for name, value in shown.items())}}}"
+    parts = some_of(list(shown.items()), lambda item: f"{item[0]!r}: {item[1]}")
     return f"{{{', '.join(parts)}}}"
+
+
+def _six_digits(number: Any) -> str:
+    """A number as people read it; the value itself has all its digits."""
+    return repr(float(f"{number:.6g}") if isinstance(number, float) else number)
 
 
 class Controller(Shown):

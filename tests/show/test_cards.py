@@ -230,6 +230,17 @@ def test_many_families_end():
     assert len(entries._repr_html_()) < 5_000
 
 
+def test_a_decision_is_printed_with_six_digits_and_holds_all():
+    decision = osilp.Decision(0.8022041726724587, {"a": 1 / 3, "b": 1.0}, "priced", 0.40110208633622935, 3)
+    assert repr(decision) == (
+        "Decision(x=0.802204, wanted={'a': 0.333333, 'b': 1.0}, reason='priced', reward=0.401102, t=3)"
+    )
+    assert decision.x == 0.8022041726724587
+    assert repr(osilp.Decision(np.float64(1 / 3), 0, "tie", float("inf"), 1)) == (
+        "Decision(x=0.333333, wanted=0, reason='tie', reward=inf, t=1)"
+    )
+
+
 def test_a_decision_of_many_parts_ends():
     parts = {("x", k): 0.0 for k in range(1_000)}
     decision = osilp.Decision(parts, parts, "priced", 0.0, 1)

@@ -28,7 +28,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """One option; ``rule`` completes "must be ...", and is empty where the value is checked by whoever uses it."""
+    """One option; ``rule`` completes "must be ...", and is empty where the value is checked by whoever uses it.
+
+    ``way`` is what helps somebody who wanted something else.
+    """
 
     name: str
     default: Any
@@ -37,11 +40,14 @@ class Option:
     rule: str = ""
     allows: Callable[[Any], bool] = lambda _: True
     choices: tuple[str, ...] = ()
+    way: str = ""
 
     def check(self, value: Any, where: str) -> None:
         """Refuse a value that breaks the rule, in the words of whoever was called."""
         if not self.allows(value):
-            raise OptionError(f"{where}: {self.name} must be {self.rule} (got {value!r}).")
+            raise OptionError(
+                f"{where}: {self.name} must be {self.rule} (got {value!r}){self.way and f'; {self.way}'}."
+            )
 
     @property
     def documentation(self) -> str:
@@ -57,7 +63,9 @@ def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def _choice(name: str, default: str, choices: tuple[str, ...], sentence: str, *, quoted: bool = True) -> Option:
+def _choice(
+    name: str, default: str, choices: tuple[str, ...], sentence: str, *, quoted: bool = True, way: str = ""
+) -> Option:
     """An option with a few values; ``quoted`` says how its rule lists them."""
     listed = ", ".join(map(repr, choices) if quoted else choices)
     kind = ", ".join(f'"{each}"' for each in choices[:-1]) + f' or "{choices[-1]}"'
@@ -69,6 +77,7 @@ def _choice(name: str, default: str, choices: tuple[str, ...], sentence: str, *,
         f"one of {listed}",
         lambda value: isinstance(value, str) and value in choices,
         choices,
+        way,
     )
 
 
@@ -110,6 +119,7 @@ SOLVER = _choice(
     "(for thousands of bounded, continuous columns), or by HiGHS with all columns: by its simplex, or begun by its "
     "interior point method, by HiPO (which needs highspy-extras) or by PDLP, and ended by the simplex. They agree to "
     "1e-8.",
+    way="another solver of Pyomo takes the rows that TransformationFactory('osilp.discretize') writes",
 )
 PROOF = Option(
     "proof",

@@ -92,7 +92,7 @@ class Browser:
     def open(self, page):
         """Open a file, and wait until it has loaded."""
         self._told.clear()
-        self._ask("Page.navigate", url=page.as_uri())
+        self._ask("Page.navigate", url=page.absolute().as_uri())
         while not any(each["method"] == "Page.loadEventFired" for each in self._told):
             self._told.append(json.loads(self._socket.recv()))
 

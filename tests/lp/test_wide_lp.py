@@ -402,9 +402,9 @@ def test_refusals():
     m = packing(6)
     with pytest.raises(OptionError) as told:
         osilp.solve(m, solver="simplex")
-    assert (
-        str(told.value)
-        == "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got 'simplex')."
+    assert str(told.value) == (
+        "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got 'simplex'); another solver of "
+        "Pyomo takes the rows that TransformationFactory('osilp.discretize') writes."
     )
     with pytest.raises(OptionError) as told:
         osilp.solve(m, method="counterpart", solver="dual")

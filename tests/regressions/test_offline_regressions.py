@@ -386,7 +386,8 @@ def test_results_without_values():
         ({"tolerance": True}, "solve: tolerance must be a number between 0 and 1 (got True)."),
         (
             {"solver": ["highs"]},
-            "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got ['highs']).",
+            "solve: solver must be one of 'auto', 'dual', 'highs', 'ipm', 'hipo', 'pdlp' (got ['highs']); another "
+            "solver of Pyomo takes the rows that TransformationFactory('osilp.discretize') writes.",
         ),
         (
             {"method": np.array(["exchange", "x"])},

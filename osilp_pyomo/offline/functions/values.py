@@ -166,14 +166,14 @@ class FunctionValue(Shown):
     def _formula(self) -> str:
         """Its terms, without those that change nothing; how many those are is told."""
         if not isinstance(self.space, VectorFunctions):
-            shown = [f"{number:.6g}*{text}" for number, text in zip(self.numbers, self.space.texts(), strict=True)]
+            shown = [_term(number, text) for number, text in zip(self.numbers, self.space.texts(), strict=True)]
             many = len(shown) > 8
             return _joined([*shown[:4], "...", shown[-1]] if many else shown)
         reach = np.array([np.prod(self.sizes[list(each)]) for each in self.space.monomials])
         effect = np.abs(self.numbers) * reach
         kept = effect > _SMALL * effect.max(initial=0.0)
         terms = [
-            f"{number:.6g}" if text == "1" else f"{number:.6g}*{text}"
+            _term(number, text)
             for number, text, keep in zip(self.numbers, self.space.texts(), kept, strict=True)
             if keep
         ]
@@ -182,6 +182,14 @@ class FunctionValue(Shown):
             f"  ({dropped} term{'s' * (dropped > 1)} below {_SMALL:g} of the largest left out)" if dropped else ""
         )
         return (_joined(terms) or "0") + left_out
+
+
+def _term(number: float, text: str) -> str:
+    """A multiple of a function as it is written by hand: without a factor of one."""
+    factor = f"{number:.6g}"
+    if text == "1":
+        return factor
+    return {"1": text, "-1": f"-{text}"}.get(factor, f"{factor}*{text}")
 
 
 def _joined(terms: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.show.cards import escaped, number_text
+from osilp_pyomo.show.numbers import shortened
 
 # Size of a sketch, and what is left of it for ticks at the left, above, and below.
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 340, 132, 52, 8, 32
@@ -21,6 +22,8 @@ _STEPS, _SPIKES = 160, 120
 BLUE, RED, TEXT = "#0072B2", "#D55E00", "currentColor"
 # Lines of a picture of intervals.
 _MOST_LINES, _LINE = 8, 22
+# Letters of a name that fit beside the dots.
+_NAME = 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], unit: str, captio
              "stroke-opacity='.45'/>"]  # fmt: skip
     for number, (name, mean, least, most) in enumerate(shown):
         y = _LINE * number + 13
-        parts.append(_text(left - 10, y + 4, name if len(name) <= 24 else f"{name[:23]}\u2026", "end"))
+        parts.append(_text(left - 10, y + 4, shortened(name, _NAME), "end"))
         if np.isfinite(least) and np.isfinite(most):
             parts.append(f"<line x1='{across(least):.1f}' x2='{across(most):.1f}' y1='{y}' y2='{y}' stroke='{BLUE}' "
                          "stroke-width='2'/>")  # fmt: skip

@@ -230,6 +230,12 @@ def test_many_families_end():
     assert len(entries._repr_html_()) < 5_000
 
 
+def test_long_names_of_policies_fit_beside_their_dots():
+    drawn = intervals([("a policy with a name of many letters, number 7", 5.0, 4.0, 6.0)], "%", "regret")
+    (name,) = re.findall(r"<text[^>]*text-anchor='end'[^>]*>(a policy[^<]*)<", drawn)
+    assert name == "a policy wi...umber 7"
+
+
 def test_a_decision_is_printed_with_six_digits_and_holds_all():
     decision = osilp.Decision(0.8022041726724587, {"a": 1 / 3, "b": 1.0}, "priced", 0.40110208633622935, 3)
     assert repr(decision) == (

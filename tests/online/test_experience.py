@@ -65,11 +65,13 @@ def reference(values, columns, budget, drawn, *, step=6.0, seen_by=lambda k: k):
     for t in range(count):
         x = float(values[t] > uses[t] @ price)
         cap, mine = min(1.0, 2 / np.sqrt(count - t)), uses[t] > 0
-        x *= min(1.0, min(cap * left[mine] / uses[t][mine]))
+        # All that is left is no cap: a guard would see to that, and there is none.
+        x *= min(1.0, min(cap * left[mine] / uses[t][mine])) if cap < 1 else 1.0
         left = left - x * uses[t]
         rewards.append(abs(values[t]))
         squares.append(np.sum((uses[t] - average) ** 2))
-        size = step * np.mean(rewards) / (np.linalg.norm(average) * np.sqrt(np.mean(squares)))
+        length, spread = np.linalg.norm(average), np.sqrt(np.mean(squares))
+        size = step * np.mean(rewards) / (length * spread) * min(1, 4 * length / spread) ** 1.5
         ahead = count - t - 1
         target = np.maximum(left, 0) / max(ahead, 1)
         window = max(10.0, 0.1 * min(t + 1, ahead + 1))
@@ -77,7 +79,7 @@ def reference(values, columns, budget, drawn, *, step=6.0, seen_by=lambda k: k):
             steps += 1
             wants = float(values[number] > uses[number] @ learner)
             learner = np.maximum(learner + size / steps**0.4 * (wants * uses[number] - target), 0)
-            price = price + (learner - price) / (window * (1 + len(drawn[t])))
+            price = price + (learner - price) / min(window * (1 + len(drawn[t])), steps)
         decisions.append(x)
         prices.append(price / unit)
     return np.array(decisions), np.array(prices)
@@ -98,6 +100,18 @@ def test_prices_are_those_of_the_docstring(replays):
     for t, (_, row) in enumerate(data.iterrows()):
         assert controller.step(row).x == pytest.approx(expected[t], rel=1e-9)
         np.testing.assert_allclose(controller.dual, prices[t], rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.1, 0.01])
+def test_few_places_are_sold_to_those_who_pay_most(share):
+    """A single request uses up to a hundred times what there is for it; whoever comes first would earn half of this."""
+    policies = {"replay": osilp.ExperienceReplay(), "descent": osilp.MirrorDescent(), "greedy": osilp.Greedy()}
+    earned = dict.fromkeys(policies, 0.0)
+    for seed in range(5):
+        program = band(150, limit=lambda u: share * (60 + 20 * pyo.sin(6 * u)))
+        for name, policy in policies.items():
+            earned[name] += program.replay(policy, requests(150, seed), progress=False).objective
+    assert earned["replay"] >= 1.2 * max(earned["descent"], earned["greedy"])
 
 
 def test_what_is_drawn_depends_on_the_seed():

@@ -10,7 +10,7 @@ import numpy as np
 from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.online.kernels import linear as kernels
-from osilp_pyomo.online.kernels.practice import DECAY, LEAST_WINDOW, STEP, STEPS, WINDOW
+from osilp_pyomo.online.kernels.practice import DECAY, LEAST_WINDOW, SCARCE, SCARCER, STEP, STEPS, WINDOW
 from osilp_pyomo.online.policies import CAUTION, FirstOrder, Seen, Setting, State
 from osilp_pyomo.online.stages.batch import POINTWISE
 
@@ -18,6 +18,9 @@ from osilp_pyomo.online.stages.batch import POINTWISE
 # fewer) the price is a mean of the learner, and of how many at least. Chosen on 8 seeds of the README's model and of
 # the paper's inputs; those of ``benchmarks/regret.py`` are others.
 _DECAY, _WINDOW, _LEAST_WINDOW = 0.4, 0.1, 10.0
+# Steps are shorter where arrivals use more than so many times their budget, and by which power of that. Chosen on 6 seeds
+# of the README's model with its limits cut down to a hundredth.
+_SCARCE, _SCARCER = 4.0, 1.5
 # A price that is known is worth so many arrivals: the learner leaves it by steps that are no longer than after those.
 _WARM = 100
 
@@ -29,7 +32,8 @@ class ExperienceReplay(FirstOrder):
     Not in the paper. Algorithm 1 on points of the index in place of test functions, with experience replay (Lin 1992):
     a learner takes steps ``step * mean|r| / (|D| rms|a - D|) / n**0.4`` on n arrivals, most of them remembered ones;
     the use is compared with what is left an arrival left; the price that decides is a running mean of the learner over
-    the last tenth of the arrivals. There is no LP, and nothing grows with the number of arrivals.
+    the last tenth of the arrivals. Where rms|a - D| is q > 4 times ``|D|``, so that few can be served, steps are shorter
+    by the factor ``(4 / q)**1.5``. There is no LP, and nothing grows with the number of arrivals.
 
     Parameters
     ----------
@@ -89,8 +93,9 @@ class ExperienceReplay(FirstOrder):
     @property
     def parameters(self) -> FloatArray:
         """What the kernel that practises needs to know."""
-        result = np.zeros(4)
+        result = np.zeros(6)
         result[[STEP, DECAY, WINDOW, LEAST_WINDOW]] = self.step, _DECAY, _WINDOW, _LEAST_WINDOW
+        result[[SCARCE, SCARCER]] = _SCARCE, _SCARCER
         return result
 
     def warm(self, state: State, setting: Setting, dual: FloatArray) -> State:

@@ -21,7 +21,7 @@ from osilp_pyomo.online.kernels.single import run_single
 # mean squares of (use - budget) at the points that are practised on.
 STEPS, SPREADS = 3, 4
 # Places in the array of the parameters of practising.
-STEP, DECAY, WINDOW, LEAST_WINDOW = 0, 1, 2, 3
+STEP, DECAY, WINDOW, LEAST_WINDOW, SCARCE, SCARCER = 0, 1, 2, 3, 4, 5
 # The number of points beyond which steps grow with it, and by which power.
 FEW_POINTS, ROUGHER = 128.0, 0.5
 
@@ -185,9 +185,14 @@ def practise(
     size, count = points.shape[0], sample.rewards.shape[1]
     seen = max(numbers[SEEN], 1.0)
     # The size of a dual over that of a subgradient, in the units of the ground.
-    far = np.sqrt(dot(ground.budget, ground.budget) * size * numbers[SPREADS] / seen)
+    budget, spread = np.sqrt(dot(ground.budget, ground.budget)), np.sqrt(size * numbers[SPREADS] / seen)
+    far = budget * spread
     # A dual stands on a few points however many there are, so that it is longer than one spread over all of them.
     step = parameters[STEP] * max(1.0, size / FEW_POINTS) ** ROUGHER
+    # Where an arrival uses many times its budget, few are served, and a dual is no larger than what one of them earns
+    # over what it uses: a longer step would price out all others until the budgets of very many have paid for it. As
+    # few of the arrivals gone through say what to serve, steps are shorter still.
+    step *= min(1.0, parameters[SCARCE] * budget / spread) ** parameters[SCARCER] if spread > 0.0 else 1.0
     unit = step * numbers[REWARDS] / seen / far if far > 0.0 else 0.0
     window = max(parameters[LEAST_WINDOW], parameters[WINDOW] * min(seen, left + 1.0))
     share = 1.0 / (window * (drawn.shape[0] + 1.0))
@@ -205,7 +210,9 @@ def practise(
             continue
         idle = sample.idle[i] if sample.idle.shape[0] > 0 else nothing
         total_usage(sample.use[i], idle, x, used)
-        move(mind, mean, unit / numbers[STEPS] ** parameters[DECAY], share, target, used, ground.floor)
+        # Before there are as many steps as the mean is to be of, it is that of all of them.
+        portion = max(share, 1.0 / numbers[STEPS])
+        move(mind, mean, unit / numbers[STEPS] ** parameters[DECAY], portion, target, used, ground.floor)
     learner[points] = mind / scale
     dual[points] = mean / scale
 

@@ -295,9 +295,10 @@ class MirrorDescent(FirstOrder):
     price: on points, with caution and the target that remains, it comes near re-solving (``benchmarks/regret.py``).
 
     Departures from the paper: its entropy has the wrong sign, and starts at w = 0, which the update never leaves; here
-    it starts at mean|r| / (R D_k). Its scale-free step is sqrt(R) / rms|C - D|, for its duals are multiplied and need
-    no size of their own, and falls like 1/sqrt(t) instead of being 1/sqrt(T) throughout: measured better on every
-    instance tried. Exponents are cut at 30, for a larger factor would never come back.
+    it starts at mean|r| / (R D_k), on points at less where arrivals use many times their budget and could not pay that.
+    Its scale-free step is sqrt(R) / rms|C - D|, for its duals are multiplied and need no size of their own, and falls
+    like 1/sqrt(t) instead of being 1/sqrt(T) throughout: measured better on every instance tried. Exponents are cut at
+    30, for a larger factor would never come back.
 
     Examples
     --------
@@ -345,6 +346,7 @@ class MirrorDescent(FirstOrder):
             SCALE_FREE=self.scale == "free",
             REMAINING_TARGET=self.target == "remaining",
             ANYTIME=self.scale == "free" and entropy,
+            PAYABLE=self.view == POINTWISE,
         )
 
     def meet(self, state: State, setting: Setting, rewards: FloatArray, usage: FloatArray, reach: FloatArray) -> State:

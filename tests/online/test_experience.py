@@ -104,14 +104,15 @@ def test_prices_are_those_of_the_docstring(replays):
 
 @pytest.mark.parametrize("share", [0.3, 0.1, 0.01])
 def test_few_places_are_sold_to_those_who_pay_most(share):
-    """A single request uses up to a hundred times what there is for it; whoever comes first would earn half of this."""
+    """A single request uses up to thousands of times what there is for it."""
     policies = {"replay": osilp.ExperienceReplay(), "descent": osilp.MirrorDescent(), "greedy": osilp.Greedy()}
+    policies["entropy"] = osilp.MirrorDescent("entropy", "remaining", view="pointwise")
     earned = dict.fromkeys(policies, 0.0)
     for seed in range(5):
         program = band(150, limit=lambda u: share * (60 + 20 * pyo.sin(6 * u)))
         for name, policy in policies.items():
             earned[name] += program.replay(policy, requests(150, seed), progress=False).objective
-    assert earned["replay"] >= 1.2 * max(earned["descent"], earned["greedy"])
+    assert min(earned["replay"], earned["entropy"]) >= 1.2 * max(earned["descent"], earned["greedy"])
 
 
 def test_what_is_drawn_depends_on_the_seed():

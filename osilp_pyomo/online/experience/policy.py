@@ -18,8 +18,8 @@ from osilp_pyomo.online.stages.batch import POINTWISE
 # fewer) the price is a mean of the learner, and of how many at least. Chosen on 8 seeds of the README's model and of
 # the paper's inputs; those of ``benchmarks/regret.py`` are others.
 _DECAY, _WINDOW, _LEAST_WINDOW = 0.4, 0.1, 10.0
-# Steps are shorter where arrivals use more than so many times their budget, and by which power of that. Chosen on 6 seeds
-# of the README's model with its limits cut down to a hundredth.
+# Steps are shorter where arrivals use more than so many times their budget, and by which power of that. Chosen on 6
+# seeds of the README's model with its limits cut down to a hundredth.
 _SCARCE, _SCARCER = 4.0, 1.5
 # A price that is known is worth so many arrivals: the learner leaves it by steps that are no longer than after those.
 _WARM = 100
@@ -32,8 +32,8 @@ class ExperienceReplay(FirstOrder):
     Not in the paper. Algorithm 1 on points of the index in place of test functions, with experience replay (Lin 1992):
     a learner takes steps ``step * mean|r| / (|D| rms|a - D|) / n**0.4`` on n arrivals, most of them remembered ones;
     the use is compared with what is left an arrival left; the price that decides is a running mean of the learner over
-    the last tenth of the arrivals. Where rms|a - D| is q > 4 times ``|D|``, so that few can be served, steps are shorter
-    by the factor ``(4 / q)**1.5``. There is no LP, and nothing grows with the number of arrivals.
+    the last tenth of the arrivals. Where ``rms|a - D|`` is q > 4 times ``|D|``, so that few can be served, steps are
+    shorter by the factor ``(4 / q)**1.5``. There is no LP, and nothing grows with the number of arrivals.
 
     Parameters
     ----------

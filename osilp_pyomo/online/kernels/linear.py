@@ -43,7 +43,10 @@ SEEN, REWARDS, DISTANCES, LEVEL, PLACE = 0, 1, 2, 3, 4
 NUMBERS = 5
 # Places in the array of a policy's settings.
 KIND, STEP, SCALE_FREE, REMAINING_TARGET, LEVELS, PER_LEVEL, REFINE_STEP, STAGE, ANYTIME = 0, 1, 2, 3, 4, 5, 6, 7, 8
-SETTINGS = 9
+PAYABLE = 9
+SETTINGS = 10
+# Arrivals that use more than so many times their budget could not pay the entropy's first dual.
+SCARCE, SCARCER = 4.0, 1.5
 # Which stages of the two-stage method run.
 BOTH, ACCELERATE_ONLY, REFINE_ONLY = 0.0, 1.0, 2.0
 
@@ -299,11 +302,18 @@ def look(rewards: FloatArray, usage: FloatArray, reach: FloatArray, budget: Floa
 
 @jit
 def begin(settings: FloatArray, budget: FloatArray, numbers: FloatArray, dual: FloatArray) -> None:
-    """The entropy's first dual, mean |r| / (q D_k): from 0, as printed, it would never move."""
+    """The entropy's first dual, mean |r| / (q D_k): from 0, as printed, it would never move.
+
+    Where arrivals use many times their budget nobody could pay that, and the smaller the budget, the longer it takes to
+    fall. With PAYABLE it then begins where the use of an arrival costs about what it earns.
+    """
     if settings[KIND] != ENTROPY or numbers[REWARDS] <= 0.0 or inner(dual, dual) > 0.0:
         return
     reward = numbers[REWARDS] / numbers[SEEN]
     spread = np.sqrt(numbers[DISTANCES] / numbers[SEEN] / dual.shape[0])
+    if settings[PAYABLE] != 0.0 and spread > 0.0:
+        share = np.sqrt(inner(budget, budget) / dual.shape[0]) / spread
+        reward *= min(1.0, max((SCARCE * share) ** SCARCER, share))
     for k in range(dual.shape[0]):
         size = abs(budget[k]) if budget[k] != 0.0 else spread
         dual[k] = reward / (dual.shape[0] * size) if size > 0.0 else 0.0

@@ -45,11 +45,23 @@ def write_state(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Any])
     full["digest"] = _digest(full, named)
     text = np.array(json.dumps(full))
 
-    def write(temporary: Path) -> None:
-        with open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, header=text, **{f"a:{name}": array for name, array in named.items()})
+    entries = {"header": text, **{f"a:{name}": array for name, array in named.items()}}
+    write_at_once(_named(path, "save"), lambda temporary: _write_archive(temporary, entries))
 
-    write_at_once(_named(path, "save"), write)
+
+def _write_archive(path: Path, entries: Mapping[str, Any]) -> None:
+    with open(path, "wb") as file:
+        archive = zipfile.ZipFile(file, "w")
+        try:
+            for name, array in entries.items():
+                content = io.BytesIO()
+                np.lib.format.write_array(content, array, allow_pickle=False)
+                archive.writestr(f"{name}.npy", content.getbuffer())
+            archive.close()
+        except BaseException:
+            # Within an entry it refuses to be closed, and would say so instead of what happened.
+            archive.fp = None
+            raise
 
 
 def _named(path: Any, what: str) -> Path:
@@ -276,7 +288,7 @@ def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         # A number would be read as somebody's open file, and closed.
         raise SavedStateError(f"load_controller: the path of a file is needed (got {path!r}).")
     try:
-        with open(path, "rb") as file:
+        with _Bounded(io.FileIO(path)) as file:
             header, arrays = _read(file)
     except FileNotFoundError:
         raise
@@ -295,8 +307,20 @@ def read_state(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, arrays
 
 
-def _read(file: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    size = os.fstat(file.fileno()).st_size
+class _Bounded(io.BufferedReader):
+    """A file that is never asked for more than it holds: whatever is asked for, memory is taken beforehand."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__(file)
+        self.size = os.fstat(file.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self.size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _read(file: _Bounded) -> tuple[dict[str, Any], dict[str, Any]]:
+    size = file.size
     arrays: dict[str, Any] = {}
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()

@@ -1,5 +1,6 @@
 """A controller's state: every call happens whole or not at all, and what is read from a file was saved."""
 
+import contextlib
 import gc
 import io
 import json
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from functools import partial
 
@@ -16,7 +18,7 @@ import pandas as pd
 import pytest
 
 import osilp_pyomo as osilp
-from osilp_pyomo._files import write_state
+from osilp_pyomo._files import read_state, write_state
 from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 
@@ -397,6 +399,25 @@ def test_crafted_histories_are_refused(tmp_path, name):
         osilp.load_controller(path, PROGRAM)
 
 
+def test_what_a_damaged_directory_asks_for_is_not_made(saved, tmp_path):
+    """One flipped bit of a length, and a reader of zip files asked for a gigabyte of memory."""
+    _, content = saved
+    path, names = tmp_path / "wrong.npz", content.rindex(b"PK\x05\x06")
+    first = content.index(b"PK\x01\x02")
+    # The size of the directory, and those of an entry before and after packing.
+    for place in (names + 15, first + 23, first + 27):
+        wrong = bytearray(content)
+        wrong[place] ^= 1 << 5
+        path.write_bytes(wrong)
+        tracemalloc.start()
+        try:
+            with contextlib.suppress(SavedStateError):
+                read_state(path)
+            assert tracemalloc.get_traced_memory()[1] < 10 * len(content) + 100_000
+        finally:
+            tracemalloc.stop()
+
+
 def test_packed_entries_are_not_unpacked(saved, tmp_path):
     """A small file of zeros that would fill the memory."""
     path = tmp_path / "bomb.npz"
@@ -449,7 +470,7 @@ def test_a_link_stays_one(tmp_path):
 WRITER = """
 import sys
 import numpy as np
-from osilp_pyomo._files import write_state
+from osilp_pyomo._files import read_state, write_state
 print("begun", flush=True)
 for k in range(10**9):
     write_state(sys.argv[1], {"number": k}, {"numbers": np.full(20_000, float(k))})
@@ -473,6 +494,47 @@ def test_a_writer_that_is_killed(tmp_path):
                 assert np.all(archive["a:numbers"] == header["number"])
     write_state(path, {"number": -1}, {"numbers": np.zeros(2)})
     assert [each.name for each in tmp_path.iterdir()] == ["state.npz"]
+
+
+# An archive that was cut short complains when it is collected.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_an_interrupt_while_a_file_is_written(tmp_path):
+    """Within an entry zipfile once made a ValueError of it; the file of before stays, and nothing beside it."""
+    path = tmp_path / "state.npz"
+    controller = PROGRAM.controller(osilp.Greedy())
+    controller.save(path)
+    content = path.read_bytes()
+    controller.steps(drawn(5))
+
+    def interrupted_after(lines):
+        left = [lines]
+
+        def trace(frame, event, _):
+            if not frame.f_code.co_filename.endswith("zipfile.py"):
+                return None if frame.f_code.co_filename.startswith("<") else trace
+            left[0] -= event == "line"
+            if left[0] < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            controller.save(path)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    tried = 0
+    while interrupted_after(11 * tried):
+        tried += 1
+        assert path.read_bytes() == content
+        assert os.listdir(tmp_path) == ["state.npz"]
+    assert tried > 20
+    gc.collect()
 
 
 def test_a_full_disk(tmp_path, monkeypatch):

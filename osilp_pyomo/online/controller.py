@@ -321,10 +321,15 @@ class Controller(Shown):
             x, wanted, reason, reward = self._loop.step(spare, batch, place)
             if batch.gaps:
                 spare.gaps = {**spare.gaps, **batch.gaps}
-            if self._log is not None:
-                one = batch.arrivals.part(slice(place, place + 1))
-                self._log.add(spare.t, one, np.array([[x]]), np.array([float(reason)]), np.array([reward]))
-            self._live, self._spare = spare, live
+            noted = None if self._log is None else self._log.mark()
+            try:
+                if self._log is not None:
+                    one = batch.arrivals.part(slice(place, place + 1))
+                    self._log.add(spare.t, one, np.array([[x]]), np.array([float(reason)]), np.array([reward]))
+                self._live, self._spare = spare, live
+            finally:
+                if self._live is not spare and self._log is not None:
+                    self._log.back_to(noted)
             # A third of what the constructor costs.
             made = object.__new__(Decision)
             made.__dict__.update(x=x, wanted=wanted, reason=REASONS[reason], reward=reward, t=spare.t)
@@ -651,7 +656,7 @@ class Controller(Shown):
 
         ``start`` is another state to begin in, ``number`` that of the first arrival where it is not the next one.
         """
-        mark = self._live.mark()
+        mark, noted = self._live.mark(), None if self._log is None else self._log.mark()
         live = self._live.copy() if start is None else start
         try:
             outcome = self._loop.together(live, batch) if together else self._loop.run(live, batch, forced)
@@ -668,6 +673,8 @@ class Controller(Shown):
         finally:
             if self._live is not live:
                 live.back_to(mark)
+                if self._log is not None:
+                    self._log.back_to(noted)
         return outcome
 
     def _refuse_infinite(self, live: Live, batch: Batch) -> None:

@@ -1,5 +1,9 @@
 """A controller in a service: batches, late updates, a log, a what-if, quotes, and what is left along the index."""
 
+import resource
+import signal
+import sys
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
@@ -7,7 +11,7 @@ import pytest
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
-from osilp_pyomo.errors import DataError, OptionError
+from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 
 HORIZON = 40
 
@@ -170,6 +174,67 @@ def test_a_log_goes_on_behind_a_line_that_was_torn_off(program, tmp_path, left):
     controller.step(**data.iloc[2])
     assert controller.log.index.tolist() == [*range(1, before + 1), 1, 2, 3]
     assert controller.log["place"].tolist() == [*data["place"].iloc[:before], *data["place"].iloc[:3]]
+
+
+def interrupted_after(lines, act):
+    """Do something that an interrupt ends after so many lines of the controller and its log; whether it came so far."""
+    left = [lines]
+
+    def trace(frame, event, _):
+        if not frame.f_code.co_filename.endswith(("controller.py", "decision_log.py")):
+            return None
+        left[0] -= event == "line"
+        if left[0] < 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+# Between a file's opening and what closes it an interrupt leaves it to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("policy", [osilp.MirrorDescent(), osilp.Resolve()])
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_the_log_holds_nothing_that_was_interrupted(program, tmp_path, policy, where):
+    """An interrupt before each line of a step: what did not become the state is not noted either."""
+    controller = program.controller(policy, log=tmp_path / "log.csv" if where == "file" else 3)
+    row, lines, stopped = {"value": 0.9, "place": 0.2}, 0, 0
+    controller.step(**row)
+    while interrupted_after(lines, lambda: controller.step(**row)):
+        assert controller.log.index.tolist() == list(range(1, controller.t + 1))[-3 if where == "memory" else None :]
+        lines, stopped = lines + 1, stopped + (controller.t == 1)
+    assert stopped > 20
+
+
+def test_a_log_on_a_full_disk(program, tmp_path):
+    """What fitted of a line is no decision; when there is room again the log goes on behind whole lines."""
+    path, data = tmp_path / "log.csv", some(5).to_dict("records")
+    controller = program.controller(osilp.MirrorDescent(), log=path)
+    controller.step(**data[0])
+    size = path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+        with pytest.raises(SavedStateError, match=r"cannot be written \(.*\); nothing was decided"):
+            controller.step(**data[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert controller.t == 1
+    controller.step(**data[1])
+    controller.step(**data[2])
+    assert controller.log.index.tolist() == [1, 2, 3]
+    assert controller.log["place"].tolist() == [row["place"] for row in data[:3]]
 
 
 def test_a_log_of_other_columns_is_refused(program, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections import deque
 from io import SEEK_END, BytesIO
 from pathlib import Path
@@ -63,10 +65,38 @@ class DecisionLog:
         if self._path is not None:
             self._append(part)
             return
+        # The last part stays until another one follows, lest it be needed to come back to.
+        while len(self._parts) > 1 and self._held - len(self._parts[0]) >= self._most:
+            self._held -= len(self._parts.popleft())
         self._parts.append(part)
         self._held += len(part)
-        while self._held - len(self._parts[0]) >= self._most:
-            self._held -= len(self._parts.popleft())
+
+    def mark(self) -> Any:
+        """Where it is, to come back to before anything else but one more note comes."""
+        if self._path is None:
+            return self._parts[-1] if self._parts else None
+        try:
+            if not self._path.exists():
+                return 0
+            if self._written:
+                return self._path.stat().st_size
+            with self._path.open("rb") as file:
+                return _whole_lines(file)
+        except OSError:
+            return None
+
+    def back_to(self, mark: Any) -> None:
+        """Forget what was noted, or half noted, after a mark."""
+        if self._path is None:
+            while self._parts and self._parts[-1] is not mark:
+                self._parts.pop()
+            self._held = sum(len(part) for part in self._parts)
+            return
+        # What of it is left is looked at before the next note.
+        self._written = False
+        with contextlib.suppress(OSError):
+            if mark is not None and self._path.exists() and self._path.stat().st_size > mark:
+                os.truncate(self._path, mark)
 
     def _frame(
         self, first: int, arrivals: Arrivals, decided: FloatArray, reasons: FloatArray, rewards: FloatArray

@@ -103,8 +103,10 @@ class Live:
     @property
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
-        pieces = [each.left for each in self.pieces]
-        arrays = [*self.left.values(), *self.foresight.values(), *self.clock.values(), self.offers, *pieces]
+        # Of very many pieces no array is made.
+        if not all(-LARGEST < each.left.min() and each.left.max() < LARGEST for each in self.pieces):
+            return False
+        arrays = [*self.left.values(), *self.foresight.values(), *self.clock.values(), self.offers]
         arrays += [np.asarray(value) for value in self.state.values()]
         numbers = [each.ravel() for each in arrays if each.dtype.kind == "f"]
         # All in one pass: there are a dozen of them, most of a few numbers.

@@ -431,7 +431,7 @@ def test_where_all_is_given_out_hardly_anything_is_looked_at():
     looked, refused = Looked.where_it_matters(full, uses, 3.0, np.zeros(1, dtype=bool))
     assert refused.all()
     assert len(looked.points) == 1
-    assert looked.cut is full
+    assert np.isin(looked.cut.places, full.places).all()
 
 
 def test_very_many_pieces_are_taken_together_on_the_safe_side(monkeypatch):
@@ -442,3 +442,37 @@ def test_very_many_pieces_are_taken_together_on_the_safe_side(monkeypatch):
     data = stays(80, 0.1, rng)
     run = bookings(80, 4).replay(osilp.Greedy(), data)
     assert occupied(data, run.decisions.to_numpy(), moments(data)).max() <= 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_pieces_that_an_arrival_uses_are_touched(seed):
+    """A short stay costs what its part of the index does, and what is left is as if all had been gone through."""
+    rng = np.random.default_rng([seed, 18])
+    places = np.concatenate([[0.0], np.sort(rng.uniform(size=20_000))])
+    left = rng.integers(0, 3, len(places)).astype(float)
+    pieces = Pieces(places, np.full(len(places), 9.0), left).merged()
+    first = rng.choice([0.0, rng.uniform(), *rng.choice(pieces.places, 2)])
+    last = min(first + rng.choice([1e-9, 1e-3, 0.03]), 1.0)
+    uses = Steps(np.array([[first, last]]), np.array([[0.0, 1.0, 0.0]]))
+    if seed % 4 == 0:
+        uses = Steps(np.array([[last]]), np.array([[1.0, 0.0]]))
+        first = 0.0
+    looked, refused = Looked.where_it_matters(pieces, uses, 9.0, np.zeros(1, dtype=bool))
+    inside = pieces.left[int(pieces.holding(np.array([first]))[0]) : np.searchsorted(pieces.places, last)]
+    assert refused[0] == (inside.min() < 1)
+    assert len(looked.cut.places) <= len(inside) + 6
+    if not refused[0]:
+        assert np.array_equal(np.unique(looked.left), np.unique(inside))
+    paid = looked.after(looked.left - looked.paid)
+    expected = pieces if refused[0] else pieces.paid(uses, np.ones(1))
+    for one, other in zip(vars(paid).values(), vars(expected).values(), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_arrivals_that_use_nothing_of_the_index_look_at_nothing():
+    pieces = Pieces(np.array([0.0, 0.5]), np.full(2, 9.0), np.array([1.0, 2.0]))
+    uses = Steps(np.array([[np.inf]]), np.array([[0.0, 0.0]]))
+    looked, refused = Looked.where_it_matters(pieces, uses, 9.0, np.zeros(1, dtype=bool))
+    assert not refused[0]
+    assert not len(looked.points)
+    assert looked.after(looked.left) is pieces

@@ -60,6 +60,19 @@ class Pieces:
         result = Pieces(self.places[kept], self.total[kept], self.left[kept])
         return result if len(result.places) <= _MOST else result._coarser()
 
+    def part(self, at: slice) -> Pieces:
+        """Some pieces that follow each other."""
+        return Pieces(self.places[at], self.total[at], self.left[at])
+
+    def with_part(self, at: slice, part: Pieces) -> Pieces:
+        """The same with others in the place of some, of which the outermost are what they were."""
+        arrays = (
+            np.concatenate([all_of_it[: at.start], new, all_of_it[at.stop :]])
+            for all_of_it, new in ((self.places, part.places), (self.total, part.total), (self.left, part.left))
+        )
+        result = Pieces(*arrays)
+        return result if len(result.places) <= _MOST else result._coarser()
+
     def _coarser(self) -> Pieces:
         starts = np.arange(0, len(self.places), 2)
         total, left = (np.minimum.reduceat(each, starts) for each in (self.total, self.left))
@@ -81,11 +94,13 @@ class Pieces:
 class Looked:
     """The points of an interval that decide about some arrivals, and what their decisions change there.
 
-    ``cut`` are the ``pieces`` cut where those arrivals step that may be accepted; the ``points`` (m,), in their order,
-    lie in the pieces ``at`` (m,) of them. Decisions are paid for at those that are ``paid`` (m,), beginnings of pieces.
+    ``cut`` are those of the ``pieces`` that are ``among`` what those arrivals may use, cut where they step; the
+    ``points`` (m,), in their order, lie in the pieces ``at`` (m,) of them. Decisions are paid for at those that are
+    ``paid`` (m,), beginnings of pieces. One piece on each side is among them that no arrival uses.
     """
 
     pieces: Pieces
+    among: slice
     cut: Pieces
     points: FloatArray
     at: IntArray
@@ -95,7 +110,10 @@ class Looked:
     def everywhere(cls, pieces: Pieces, columns: Sequence[Steps]) -> Looked:
         """All pieces, cut where columns step."""
         cut = pieces.cut([each.places for each in columns])
-        return cls(pieces, cut, cut.places, np.arange(len(cut.places)), np.ones(len(cut.places), dtype=bool))
+        everything = slice(0, len(pieces.places))
+        return cls(
+            pieces, everything, cut, cut.places, np.arange(len(cut.places)), np.ones(len(cut.places), dtype=bool)
+        )
 
     @classmethod
     def where_it_matters(cls, pieces: Pieces, uses: Steps, size: float, refused: BoolArray) -> tuple[Looked, BoolArray]:
@@ -119,14 +137,18 @@ class Looked:
             if amount > NEGLIGIBLE * slack and amount * (1 - _CLEARLY) > pieces.left.item(least) + slack:
                 refused[one] = True
                 tight.append(max(pieces.places.item(least), begin))
-        cut = pieces.cut([uses.part(~refused).places])
-        _, begins, ends, _ = _parts_in_use(pieces, uses, ~refused)
+        low, high = (int(first.min()), int(last.max())) if len(first) else (0, 0)
+        among = slice(max(low - 1, 0), min(high + 1, len(pieces.places)))
+        part, places = pieces.part(among), uses.part(~refused).places
+        end = pieces.places[among.stop] if among.stop < len(pieces.places) else np.inf
+        cut = part.cut([places[(places > part.places[0]) & (places < end)]])
+        _, begins, ends, _ = _parts_in_use(part, uses, ~refused)
         covered = np.zeros(len(cut.places) + 1, dtype=np.int64)
         np.add.at(covered, cut.holding(begins), 1)
         np.add.at(covered, np.searchsorted(cut.places, ends), -1)
         used = np.flatnonzero(np.cumsum(covered[:-1]))
         points, found = np.unique(np.concatenate([cut.places[used], tight]), return_index=True)
-        return cls(pieces, cut, points, cut.holding(points), found < len(used)), refused
+        return cls(pieces, among, cut, points, cut.holding(points), found < len(used)), refused
 
     @property
     def left(self) -> FloatArray:
@@ -140,7 +162,7 @@ class Looked:
             return self.pieces
         result = self.cut.left.copy()
         result[self.at[changed]] = left[changed]
-        return replace(self.cut, left=result).merged()
+        return self.pieces.with_part(self.among, replace(self.cut, left=result).merged())
 
 
 def _parts_in_use(

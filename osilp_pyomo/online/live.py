@@ -104,7 +104,7 @@ class Live:
     def finite(self) -> bool:
         """Whether all running numbers are finite."""
         # Of very many pieces no array is made.
-        if not all(-LARGEST < each.left.min() and each.left.max() < LARGEST for each in self.pieces):
+        if not all(each.left.min() > -LARGEST and each.left.max() < LARGEST for each in self.pieces):
             return False
         arrays = [*self.left.values(), *self.foresight.values(), *self.clock.values(), self.offers]
         arrays += [np.asarray(value) for value in self.state.values()]

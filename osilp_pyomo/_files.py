@@ -67,12 +67,18 @@ def _write_archive(path: Path, entries: Mapping[str, Any]) -> None:
 def _named(path: Any, what: str) -> Path:
     try:
         target = Path(path)
+        # Where a link leads is where the file is written.
+        is_folder, folder = target.is_dir(), Path(os.path.realpath(target)).parent
     except TypeError:
         raise SavedStateError(f"{what}: the path of a file is needed (got {path!r}).") from None
-    if target.is_dir():
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise SavedStateError(f"{what}: {path!r} cannot be the name of a file ({why.lower()}).") from None
+    if is_folder:
         raise SavedStateError(f"{what}: '{path}' is a folder; give the path of a file in it.")
-    if not target.parent.is_dir():
-        raise SavedStateError(f"{what}: there is no folder '{target.parent}'; make it first.")
+    if not folder.is_dir():
+        shown = target.parent if not target.is_symlink() else folder
+        raise SavedStateError(f"{what}: there is no folder '{shown}'; make it first.")
     return target
 
 

@@ -73,9 +73,11 @@ class CheckedPolicy(Policy):
         return dict(state)
 
     def _read_only(self, setting: Setting) -> Setting:
-        if self._shown is None or self._shown[0] is not setting:
+        # Read once: another thread may ask the same policy.
+        shown = self._shown
+        if shown is None or shown[0] is not setting:
             copies = [setting.budget.copy(), setting.floor.copy()]
             for each in copies:
                 each.setflags(write=False)
-            self._shown = setting, replace(setting, budget=copies[0], floor=copies[1])
-        return self._shown[1]
+            shown = self._shown = setting, replace(setting, budget=copies[0], floor=copies[1])
+        return shown[1]

@@ -33,6 +33,7 @@ from osilp_pyomo.online.service.along_index import left_along_index
 from osilp_pyomo.online.service.decision_log import DecisionLog
 from osilp_pyomo.online.service.given import as_decision, refuse_impossible, with_budget
 from osilp_pyomo.online.service.quotes import quote, with_unused_data
+from osilp_pyomo.online.service.turns import InTurn, alone
 from osilp_pyomo.online.stages.batch import POINTWISE, PROJECTED, VIEWS, Batch, ProjectedArrival
 from osilp_pyomo.online.stages.pieces import Pieces
 from osilp_pyomo.online.stages.template import CONSTANT, Arrivals
@@ -106,10 +107,11 @@ def _six_digits(number: Any) -> str:
     return repr(float(f"{number:.6g}") if isinstance(number, float) else number)
 
 
-class Controller(Shown):
+class Controller(Shown, InTurn):
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
-    Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both.
+    Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both. Threads
+    may share one: their calls are done one after the other.
 
     Attributes
     ----------
@@ -173,6 +175,7 @@ class Controller(Shown):
         log: Any = None,
         times: Times | None = None,
     ) -> None:
+        InTurn.__init__(self)
         self.program = program
         self.policy = policy
         self.guard = guard
@@ -280,6 +283,7 @@ class Controller(Shown):
         return draw("left", self._evaluator, self._live.left[POINTWISE], prices, figure=figure)
 
     @property
+    @alone
     def log(self) -> pd.DataFrame:
         """The last decisions by number, as many as ``log=`` says, or those of its file: data, decisions, rewards."""
         if self._log is None:
@@ -300,6 +304,7 @@ class Controller(Shown):
 
     # -- live use ------------------------------------------------------------------------------------------
 
+    @alone
     def step(self, row: Any = None, /, **theta: Any) -> Decision:
         """Decide an arrival, learn from it, and move on.
 
@@ -336,6 +341,7 @@ class Controller(Shown):
             return made
         return self._decision(self._live_run(batch), self._live.t)
 
+    @alone
     def decide(self, row: Any = None, /, **theta: Any) -> Decision:
         """What ``step`` would decide; nothing changes."""
         batch = self._one(row, theta, "decide")
@@ -343,6 +349,7 @@ class Controller(Shown):
         outcome = replace(outcome, rewards=self._evaluator.reward(batch, outcome.decided))
         return self._decision(outcome, self._live.t + 1)
 
+    @alone
     def update(self, row: Any = None, /, x: Any = None, t: int | None = None, **theta: Any) -> None:
         """Learn an arrival, and what was really done: ``x`` as in ``Decision.x``; what ``decide`` says if not given.
 
@@ -391,6 +398,7 @@ class Controller(Shown):
         """Numbers of arrivals that were passed over by ``update(t=...)``, and are not known yet."""
         return self._live.awaited
 
+    @alone
     def steps(
         self,
         data: Any,
@@ -454,6 +462,7 @@ class Controller(Shown):
         # A decision that is itself called "reward" keeps its name.
         return frame.assign(**{name if name not in frame else f"{name}_": value for name, value in told.items()})
 
+    @alone
     def release(self, row: Any = None, /, x: Any = 1.0, **theta: Any) -> None:
         """Give back what an earlier decision ``x`` uses, as after a cancellation; its reward is taken back too.
 
@@ -484,6 +493,7 @@ class Controller(Shown):
             result.append(pieces)
         return tuple(result)
 
+    @alone
     def add_budget(self, row: Any, amount: Any) -> None:
         """Replenish a row: by a number, or for a semi-infinite row by a function of the index.
 
@@ -491,6 +501,7 @@ class Controller(Shown):
         """
         self._live = with_budget(self.program, self._live, row, amount)
 
+    @alone
     def revise(self, horizon: int | None = None, *, until: Any = None) -> None:
         """Expect another number of arrivals in all, or in continuous time another end; the budget stays what it is."""
         if self._clock is not None:
@@ -528,6 +539,7 @@ class Controller(Shown):
         live.clock = clock.revised(live.clock, end)
         return live
 
+    @alone
     def save(self, path: Any) -> None:
         """Write everything that ``osilp_pyomo.load_controller(path, program)`` needs to go on; atomic."""
         live = self._live
@@ -603,12 +615,14 @@ class Controller(Shown):
             result.append((points, budget, left))
         return result
 
+    @alone
     def fork(self) -> Controller:
         """A second controller in the same state, for a what-if: what is done to one leaves the other as it is.
 
         A log in memory is copied; one in a file stays with this controller.
         """
         other = copy(self)
+        other._loop = self._loop.fork()
         live = self._live.copy()
         if live.history is not None:
             live.history = live.history.copy()
@@ -618,6 +632,7 @@ class Controller(Shown):
         other._log = None if self._log is None else self._log.copy()
         return other
 
+    @alone
     def quote(self, row: Any = None, /, **theta: Any) -> Any:
         """What a unit of this arrival's decision would have to bring to be taken, at the price of now.
 
@@ -635,6 +650,7 @@ class Controller(Shown):
         live.state = self.policy.warm(live.state, self._loop.setting(live), dual)
         self._live = live
 
+    @alone
     def meet(self, batch: Batch) -> LoopOutcome:
         """Decide and learn a batch of arrivals; what :meth:`steps` and replays are made of."""
         counted = self._checked(batch)

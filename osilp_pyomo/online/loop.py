@@ -7,6 +7,7 @@ path, one arrival after the other. Both give the same decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
@@ -145,6 +146,12 @@ class StageLoop:
         self._guarded_view = kernels.NO_GUARD
         if guard != "none":
             self._guarded_view = kernels.OWN_GUARD if self._guard_view == self._view else kernels.OTHER_GUARD
+
+    def fork(self) -> StageLoop:
+        """The same loop for another controller, which may run beside this one."""
+        other = copy(self)
+        other._written = np.empty((1, 1)), np.empty((1, 1)), np.empty(1)
+        return other
 
     def begin(self, horizon: int) -> Live:
         """A fresh state for so many arrivals."""

@@ -1,8 +1,10 @@
 """A controller in a service: batches, late updates, a log, a what-if, quotes, and what is left along the index."""
 
+import pickle
 import resource
 import signal
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -313,3 +315,34 @@ def test_what_is_left_along_the_index(program):
     used = first["remaining"] - controller.remaining_over_index["remaining"]
     assert used.max() == pytest.approx(1.0, abs=0.05)
     assert first["index"][used.argmax()] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("policy", [osilp.MirrorDescent(), osilp.ExperienceReplay(replays=4), osilp.Resolve()])
+def test_threads_share_a_controller(program, policy):
+    """What every thread was told is what was paid for."""
+    controller, told = program.rescaled(400).controller(policy, "pointwise", log=400), []
+    rows = [some(seed, 60).to_dict("records") for seed in range(4)]
+
+    def serve(mine):
+        told.extend((row, controller.step(**row).x, controller.decide(**row).t) for row in mine)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=serve, args=(mine,)) for mine in rows]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert controller.t == len(controller.log) == len(told) == 240
+    assert controller.reward == pytest.approx(sum(row["value"] * x for row, x, _ in told))
+
+
+def test_a_controller_can_be_pickled(program):
+    controller = program.controller(osilp.MirrorDescent(), log=5)
+    controller.step(value=0.5, place=0.5)
+    again = pickle.loads(pickle.dumps(controller))
+    assert again.step(value=0.9, place=0.2) == controller.step(value=0.9, place=0.2)
+    assert again.t == controller.t == 2

@@ -452,11 +452,20 @@ def test_places_that_nothing_can_be_saved_to(tmp_path):
         (tmp_path, f"save: '{tmp_path}' is a folder; give the path of a file in it."),
         (None, "save: the path of a file is needed (got None)."),
         (tmp_path / "no" / "a.npz", f"save: there is no folder '{tmp_path / 'no'}'; make it first."),
+        ("a\0b", "save: 'a\\x00b' cannot be the name of a file (embedded null byte)."),
+        ("x" * 300, f"save: {'x' * 300!r} cannot be the name of a file (file name too long)."),
     ):
         with pytest.raises(SavedStateError) as error:
             controller.save(path)
         assert str(error.value) == text
     assert not list(tmp_path.iterdir())
+
+
+def test_a_link_into_a_folder_that_is_not_there(tmp_path):
+    (tmp_path / "link.npz").symlink_to(tmp_path / "no" / "real.npz")
+    with pytest.raises(SavedStateError) as error:
+        PROGRAM.controller(osilp.Greedy()).save(tmp_path / "link.npz")
+    assert str(error.value) == f"save: there is no folder '{tmp_path / 'no'}'; make it first."
 
 
 def test_a_link_stays_one(tmp_path):

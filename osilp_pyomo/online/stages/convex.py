@@ -76,8 +76,10 @@ class QuadraticStage(StageSolver):
         return self.template.values(batch.arrivals, moved)
 
     def _together(self, batch: Batch, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self._last is not None and self._last[0] is batch and np.array_equal(self._last[1], weights):
-            return self._last[2], self._last[3]
+        # Read once: another thread may solve stages of the same program.
+        last = self._last
+        if last is not None and last[0] is batch and np.array_equal(last[1], weights):
+            return last[2], last[3]
         size = len(self.template.decisions)
         gradient, hessian = self._all_parts(batch, weights)
         own, limits = batch.own[:, :, :size], -batch.own_fixed

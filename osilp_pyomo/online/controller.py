@@ -110,8 +110,8 @@ def _six_digits(number: Any) -> str:
 class Controller(Shown, InTurn):
     """Decides arrivals of an :class:`OnlineProgram` by a policy.
 
-    Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both. Threads
-    may share one: their calls are done one after the other.
+    Made by ``program.controller(policy, guard=...)``. ``decide`` is pure, ``update`` learns, ``step`` does both.
+    Threads may share one: their calls are done one after the other.
 
     Attributes
     ----------

@@ -276,7 +276,7 @@ class StageLoop:
             at = slice(start, start + len(portion.batch))
             self._enter(live, portion)
             outcomes.append(act(portion.batch, None if forced is None else forced[at]))
-            self._leave(live, portion)
+            self._leave(live, portion, outcomes[-1].decided)
             start = at.stop
         return LoopOutcome.concat(outcomes)
 
@@ -288,9 +288,9 @@ class StageLoop:
         live.total = {**live.total, GUARDED: total}
         live.rules = replace(rules, margins={**rules.margins, GUARDED: margins})
 
-    def _leave(self, live: Live, portion: Portion) -> None:
+    def _leave(self, live: Live, portion: Portion, taken: FloatArray) -> None:
         """Take over what a portion leaves at its points."""
-        at_points, live.pieces = self._portions.after(portion, live.left.pop(GUARDED))
+        at_points, live.pieces = self._portions.after(portion, live.left.pop(GUARDED), taken)
         if self._view != POINTWISE:
             # Paid for one arrival after the other, whatever the portions are that they come in.
             live.left[POINTWISE][self.program.index_guard.kept_at_points] = at_points

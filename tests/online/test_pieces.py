@@ -418,11 +418,16 @@ def test_what_is_looked_at_decides(data):
     # Those that this row refuses are refused at the points that are looked at.
     here = uses.at(looked.points)
     assert np.all(np.any((here > 0) & (here > looked.left + 1e-9), axis=1)[refused & ~known])
-    # What is paid at the points is paid everywhere.
-    paid = ~refused @ here
-    after = looked.after(looked.left - paid)
-    assert after.left[after.holding(every)].tolist() == (rest - ~refused @ used).tolist()
-    assert looked.after(looked.left) is pieces
+    # Of the others some are taken; whether one fits then is seen at the points, and what was taken is paid everywhere.
+    taken = np.zeros(4)
+    for b in np.flatnonzero(~refused):
+        now = rest - taken @ used
+        fits = not np.any((used[b] > 0) & (used[b] > now + 1e-9))
+        assert fits == (not np.any((here[b] > 0) & (here[b] > looked.left - taken @ here + 1e-9)))
+        taken[b] = fits
+    after = looked.after(looked.left - taken @ here, taken[:, None])
+    assert after.left[after.holding(every)].tolist() == (rest - taken @ used).tolist()
+    assert looked.after(looked.left, np.zeros((4, 1))) is pieces
 
 
 def test_where_all_is_given_out_hardly_anything_is_looked_at():
@@ -461,9 +466,8 @@ def test_only_pieces_that_an_arrival_uses_are_touched(seed):
     inside = pieces.left[int(pieces.holding(np.array([first]))[0]) : np.searchsorted(pieces.places, last)]
     assert refused[0] == (inside.min() < 1)
     assert len(looked.cut.places) <= len(inside) + 6
-    if not refused[0]:
-        assert np.array_equal(np.unique(looked.left), np.unique(inside))
-    paid = looked.after(looked.left - looked.paid)
+    assert looked.left.tolist() == [inside.min()]
+    paid = looked.after(looked.left, np.array([[float(not refused[0])]]))
     expected = pieces if refused[0] else pieces.paid(uses, np.ones(1))
     for one, other in zip(vars(paid).values(), vars(expected).values(), strict=True):
         assert np.array_equal(one, other)
@@ -475,4 +479,4 @@ def test_arrivals_that_use_nothing_of_the_index_look_at_nothing():
     looked, refused = Looked.where_it_matters(pieces, uses, 9.0, np.zeros(1, dtype=bool))
     assert not refused[0]
     assert not len(looked.points)
-    assert looked.after(looked.left) is pieces
+    assert looked.after(looked.left, np.ones((1, 1))) is pieces

@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 class InTurn:
-    """Something whose methods marked by :func:`alone` wait for each other; copies, also pickled ones, have own turns."""
+    """Something whose methods marked by :func:`alone` wait for each other; a copy has turns of its own."""
 
     def __init__(self) -> None:
         self._turn = RLock()

@@ -95,8 +95,8 @@ class Looked:
     """The points of an interval that decide about some arrivals, and what their decisions change there.
 
     ``cut`` are those of the ``pieces`` that are ``among`` what those arrivals may use, cut where they step; the
-    ``points`` (m,), in their order, lie in the pieces ``at`` (m,) of them. Decisions are paid for at those that are
-    ``paid`` (m,), beginnings of pieces. One piece on each side is among them that no arrival uses.
+    ``points`` (m,), in their order, lie in the pieces ``at`` (m,) of them. One piece on each side is among them that no
+    arrival uses. Where ``uses`` are known, some of the pieces are looked at, else all.
     """
 
     pieces: Pieces
@@ -104,25 +104,22 @@ class Looked:
     cut: Pieces
     points: FloatArray
     at: IntArray
-    paid: BoolArray
+    uses: Steps | None = None
 
     @classmethod
     def everywhere(cls, pieces: Pieces, columns: Sequence[Steps]) -> Looked:
         """All pieces, cut where columns step."""
         cut = pieces.cut([each.places for each in columns])
-        everything = slice(0, len(pieces.places))
-        return cls(
-            pieces, everything, cut, cut.places, np.arange(len(cut.places)), np.ones(len(cut.places), dtype=bool)
-        )
+        return cls(pieces, slice(0, len(pieces.places)), cut, cut.places, np.arange(len(cut.places)))
 
     @classmethod
     def where_it_matters(cls, pieces: Pieces, uses: Steps, size: float, refused: BoolArray) -> tuple[Looked, BoolArray]:
         """The points for arrivals that are taken whole or not at all, and nowhere use less than nothing.
 
         What an arrival does not fit into now it does not fit into later. So a single point is enough for one that is
-        refused, and only others are looked at wherever they use something: where nearly all of a budget is given out,
-        hardly any. ``refused`` (B,) are arrivals that another row refuses; those that this one does are added to them.
-        ``size`` is that of the row, which its slack is measured by.
+        refused. Between two places where others step, each of them uses the same everywhere: the piece with the least
+        left decides, now and when some of them were taken. ``refused`` (B,) are arrivals that another row refuses;
+        those that this one does are added to them. ``size`` is that of the row, which its slack is measured by.
         """
         refused, tight = refused.copy(), []
         arrival, begins, ends, use = _parts_in_use(pieces, uses, ~refused)
@@ -141,28 +138,45 @@ class Looked:
         among = slice(max(low - 1, 0), min(high + 1, len(pieces.places)))
         part, places = pieces.part(among), uses.part(~refused).places
         end = pieces.places[among.stop] if among.stop < len(pieces.places) else np.inf
-        cut = part.cut([places[(places > part.places[0]) & (places < end)]])
+        places = np.unique(places[(places > part.places[0]) & (places < end)])
+        cut = part.cut([places])
         _, begins, ends, _ = _parts_in_use(part, uses, ~refused)
-        covered = np.zeros(len(cut.places) + 1, dtype=np.int64)
-        np.add.at(covered, cut.holding(begins), 1)
-        np.add.at(covered, np.searchsorted(cut.places, ends), -1)
-        used = np.flatnonzero(np.cumsum(covered[:-1]))
-        points, found = np.unique(np.concatenate([cut.places[used], tight]), return_index=True)
-        return cls(pieces, among, cut, points, cut.holding(points), found < len(used)), refused
+        edges = np.concatenate([cut.places[:1], places])
+        covered = np.zeros(len(edges) + 1, dtype=np.int64)
+        np.add.at(covered, np.searchsorted(edges, begins, side="right") - 1, 1)
+        np.add.at(covered, np.searchsorted(edges, ends), -1)
+        used = np.cumsum(covered[:-1]) > 0
+        least_left = _first_least(cut, np.searchsorted(cut.places, edges), size)[used]
+        points = np.unique(np.concatenate([cut.places[least_left], tight]))
+        return cls(pieces, among, cut, points, cut.holding(points), uses), refused
 
     @property
     def left(self) -> FloatArray:
         """What is left at the points."""
         return self.cut.left[self.at]
 
-    def after(self, left: FloatArray) -> Pieces:
-        """The pieces when so much is left at the points."""
-        changed = self.paid & (left != self.left)
-        if not changed.any():
+    def after(self, left: FloatArray, taken: FloatArray) -> Pieces:
+        """The pieces when so much is left at the points, after decisions ``taken`` (B, n)."""
+        if self.uses is None:
+            return self.pieces if np.array_equal(left, self.left) else replace(self.cut, left=left).merged()
+        accepted = taken[:, 0] != 0
+        arrival, begins, ends, use = _parts_in_use(self.cut, self.uses, accepted)
+        if not len(arrival):
             return self.pieces
-        result = self.cut.left.copy()
-        result[self.at[changed]] = left[changed]
+        result, amounts = self.cut.left.copy(), use * taken[arrival, 0]
+        first, last = self.cut.holding(begins), np.searchsorted(self.cut.places, ends)
+        # One after the other, as single steps do, lest sums be rounded otherwise.
+        for amount, low, high in zip(amounts.tolist(), first.tolist(), last.tolist(), strict=True):
+            result[low:high] -= amount
         return self.pieces.with_part(self.among, replace(self.cut, left=result).merged())
+
+
+def _first_least(pieces: Pieces, starts: IntArray, size: float) -> IntArray:
+    """Of each run of pieces, which begin at ``starts``, the first with the least that would fit into it."""
+    room = pieces.left + BUDGET_ROUNDING * np.maximum(np.abs(pieces.total), size)
+    lengths = np.diff(np.append(starts, len(room)))
+    found = np.flatnonzero(room == np.repeat(np.minimum.reduceat(room, starts), lengths))
+    return found[np.searchsorted(found, starts)]
 
 
 def _parts_in_use(

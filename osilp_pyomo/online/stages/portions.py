@@ -104,8 +104,11 @@ class Portions:
             all_margins.append(make_margins(totals[-1], self._size(group), horizon, reserve=0.0))
         return np.concatenate(totals), np.concatenate(lefts), np.concatenate(all_margins, axis=1)
 
-    def after(self, portion: Portion, left: FloatArray) -> tuple[FloatArray, tuple[Pieces, ...]]:
-        """What is left of rows that are kept at points, and the pieces, from what a portion leaves at its points."""
+    def after(self, portion: Portion, left: FloatArray, taken: FloatArray) -> tuple[FloatArray, tuple[Pieces, ...]]:
+        """What is left of rows that are kept at points, and the pieces, from what a portion leaves at its points.
+
+        ``taken`` (B, n) are the decisions.
+        """
         ends = np.cumsum([int(self._guard.kept_at_points.sum()), *(len(each.points) for each in portion.looked)])
         at_points, *parts = np.split(left, ends[:-1])
-        return at_points, tuple(each.after(part) for each, part in zip(portion.looked, parts, strict=True))
+        return at_points, tuple(each.after(part, taken) for each, part in zip(portion.looked, parts, strict=True))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 import pytest
+from interrupts import interrupted_after
 
 import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
@@ -178,30 +179,6 @@ def test_a_log_goes_on_behind_a_line_that_was_torn_off(program, tmp_path, left):
     assert controller.log["place"].tolist() == [*data["place"].iloc[:before], *data["place"].iloc[:3]]
 
 
-def interrupted_after(lines, act):
-    """Do something that an interrupt ends after so many lines of the controller and its log; whether it came so far."""
-    left = [lines]
-
-    def trace(frame, event, _):
-        if not frame.f_code.co_filename.endswith(("controller.py", "decision_log.py")):
-            return None
-        left[0] -= event == "line"
-        if left[0] < 0:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 # Between a file's opening and what closes it an interrupt leaves it to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("policy", [osilp.MirrorDescent(), osilp.Resolve()])
@@ -211,7 +188,7 @@ def test_the_log_holds_nothing_that_was_interrupted(program, tmp_path, policy, w
     controller = program.controller(policy, log=tmp_path / "log.csv" if where == "file" else 3)
     row, lines, stopped = {"value": 0.9, "place": 0.2}, 0, 0
     controller.step(**row)
-    while interrupted_after(lines, lambda: controller.step(**row)):
+    while interrupted_after(lines, ("controller.py", "decision_log.py"), lambda: controller.step(**row)):
         assert controller.log.index.tolist() == list(range(1, controller.t + 1))[-3 if where == "memory" else None :]
         lines, stopped = lines + 1, stopped + (controller.t == 1)
     assert stopped > 20

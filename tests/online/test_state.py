@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupted_after
 
 import osilp_pyomo as osilp
 from osilp_pyomo._files import read_state, write_state
@@ -515,30 +516,8 @@ def test_an_interrupt_while_a_file_is_written(tmp_path):
     content = path.read_bytes()
     controller.steps(drawn(5))
 
-    def interrupted_after(lines):
-        left = [lines]
-
-        def trace(frame, event, _):
-            if not frame.f_code.co_filename.endswith("zipfile.py"):
-                return None if frame.f_code.co_filename.startswith("<") else trace
-            left[0] -= event == "line"
-            if left[0] < 0:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            controller.save(path)
-        except KeyboardInterrupt:
-            return True
-        finally:
-            sys.settrace(before)
-        return False
-
     tried = 0
-    while interrupted_after(11 * tried):
+    while interrupted_after(11 * tried, ("zipfile.py",), lambda: controller.save(path)):
         tried += 1
         assert path.read_bytes() == content
         assert os.listdir(tmp_path) == ["state.npz"]

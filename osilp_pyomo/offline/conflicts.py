@@ -60,10 +60,14 @@ class Clause:
 
 @dataclass(frozen=True)
 class Conflict:
-    """What cannot hold together; where that is not known, ``why_none`` says why."""
+    """What cannot hold together; where that is not known, ``why_none`` says why.
+
+    ``rounded`` says that rounding may be all that makes rows contradict each other.
+    """
 
     clauses: tuple[Clause, ...] = ()
     why_none: str = ""
+    rounded: bool = False
 
     @classmethod
     def too_large(cls, count: int) -> Conflict:
@@ -128,7 +132,7 @@ def find_conflict(
         return Conflict(why_none=_WHOLE if core.integer.any() else _NO_PROOF)
     bounds, excess = contradicted
     if not excess > _lost_by_rounding(core, families, weights):
-        return Conflict(why_none=_ROUNDED)
+        return Conflict(why_none=_ROUNDED, rounded=True)
     used = np.flatnonzero(bounds)
     clauses = (*_row_clauses(core, families, system, weights), *_bound_clauses(core, used, bounds[used]))
     # A contradiction stays one when it is multiplied; weights that sum to 1 do not tell how the LP was scaled.

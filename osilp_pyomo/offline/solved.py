@@ -63,9 +63,10 @@ class Solved:
 def as_proved(solved: Solved, integers: bool = False) -> Solved:
     """A problem without integers is infeasible where rows are told that contradict each other, else undecided.
 
-    With integers HiGHS' word is taken, unless it did not see all coefficients.
+    With integers HiGHS' word is taken, unless it did not see all coefficients, or rounding may be behind it.
     """
-    if solved.status != "infeasible" or solved.conflict.clauses or (integers and not solved.dropped):
+    known = integers and not (solved.dropped or solved.conflict.rounded)
+    if solved.status != "infeasible" or solved.conflict.clauses or known:
         return solved
     return replace(solved, status="undecided")
 

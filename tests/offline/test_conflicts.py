@@ -412,3 +412,22 @@ def test_what_no_rounding_explains_is_infeasible():
     result = osilp.solve(cancelling(0.2), progress=False)
     assert result.status == "infeasible"
     assert set(result.conflict["name"]) == {"most", "above"}
+
+
+@pytest.mark.parametrize(("convex", "whole"), [(True, False), (False, True), (True, True)])
+def test_rounding_is_told_beside_convex_terms_and_integers_too(convex, whole):
+    m = cancelling(0.3 + 1e-6)
+    m.y = pyo.Var(bounds=(0, 3), domain=pyo.Integers if whole else pyo.Reals)
+    m.cost.set_value((m.x**2 if convex else m.x) + m.y)
+    result = osilp.solve(m, progress=False)
+    assert result.status == "undecided"
+
+
+def test_a_lower_limit_beside_convex_terms_is_told_as_one():
+    m = cancelling(0.2)
+    m.cost.set_value(m.x**2)
+    result = osilp.solve(m, progress=False)
+    assert result.status == "infeasible"
+    row = result.conflict[result.conflict["name"] == "above"].iloc[0]
+    assert row["side"] == "at least"
+    assert row["limit"] == pytest.approx(0.3, abs=1e-3)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
 from osilp_pyomo.lp.finite import FiniteLP, RowBlock
 from osilp_pyomo.lp.scaling import scaling_for
 from osilp_pyomo.offline.audit import Audit, FamilyAudit, audit_families
@@ -24,6 +25,7 @@ from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import ENOUGH, FamilyProof, ProofOptions, prove_families
+from osilp_pyomo.offline.roundings import rounding_within_bounds
 from osilp_pyomo.offline.search.scan import Search
 
 # Iterations of the loop at most, and how often it may go on after proof or audit found a violation.
@@ -327,15 +329,26 @@ def conflict_of(problem: SemiInfiniteLP, parts: Parts, pool: Pool) -> Conflict:
     columns = np.arange(parts.core.columns)
     for number, source in enumerate(parts.sources):
         own = np.flatnonzero(pool.source == number)
-        rows = RowBlock(columns, pool.matrix[own], np.full(len(own), -np.inf), pool.right[own])
+        # As they are declared: below a lower limit they stand in the pool with the other sign.
+        side, right = pool.sides[own], pool.right[own]
+        lower, upper = np.where(side < 0, -right, -np.inf), np.where(side < 0, np.inf, right)
+        rows = RowBlock(columns, np.where(side < 0, -1.0, 1.0)[:, None] * pool.matrix[own], lower, upper)
         if isinstance(source, FamilyRows):
             family = source.family
             labels = [family.user_domain.label(family.user_points(pool.points[k][None])[0]) for k in own]
             sizes = np.array([1 / family.user_masses(pool.points[k][None], np.ones(1))[0] for k in own])
-            labelled.append(LabelledRows("row", [source.name] * len(own), labels, rows, sizes))
+            lost = partial(_rounding_of, family, [pool.points[k] for k in own])
+            labelled.append(LabelledRows("row", [source.name] * len(own), labels, rows, sizes, lost))
         else:
             nowhere, sizes = [None] * len(own), np.ones(len(own))
             labelled.append(LabelledRows("constraint", [source.name] * len(own), nowhere, rows, sizes))
     kept = [rows for rows in labelled if len(rows.rows)]
     core = replace(parts.core, matrix=sparse.csr_array(parts.core.matrix))
     return find_conflict(core, kept, scaling_for(core, []))
+
+
+def _rounding_of(
+    family: Family, points: Sequence[FloatArray], rows: IntArray, above: BoolArray, reach: FloatArray
+) -> FloatArray:
+    """What rounding may make of some rows of a family, each at a point."""
+    return rounding_within_bounds(family, np.array([points[k] for k in rows.tolist()]), above, reach)

@@ -68,7 +68,7 @@ class AffineTrace:
     def same(self, other: AffineTrace) -> bool:
         """Whether another trace holds the same numbers."""
         return (
-            [*map(id, self.variables)] == [*map(id, other.variables)]
+            (self.variables is other.variables or [*map(id, self.variables)] == [*map(id, other.variables)])
             and np.array_equal(self.matrix, other.matrix)
             and _equal(self.lower, other.lower)
             and _equal(self.upper, other.upper)
@@ -550,7 +550,8 @@ def affine_trace(relation: Any, axes: Mapping[int, int], noted: bool = False) ->
             for part, number, rows in each.noted_blocks:
                 each.parts[part][2][...] = number.now() * rows
         renewed = _trace_of(relation, terms, limits)
-        return None if renewed is None else replace(renewed, again=again)
+        # The very same tuple: what it is asked is then known.
+        return None if renewed is None else replace(renewed, variables=found.variables, again=again)
 
     return replace(found, again=again)
 

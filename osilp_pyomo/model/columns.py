@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,17 @@ class Names(Sequence[str]):
     def __init__(self, components: Sequence[Any]) -> None:
         self._components = components
         self._model = components[0].model() if len(components) else None
+        self._told: list[str] = []
 
     def __getitem__(self, k: Any) -> Any:
         return self._components[k].name
 
     def __iter__(self) -> Iterator[str]:
+        if len(self._told) != len(self._components):
+            self._told = list(self._tell())
+        return iter(self._told)
+
+    def _tell(self) -> Iterator[str]:
         # The name of a member is that of its component, which is asked for once, and its index.
         known: dict[int, str] = {}
         for each in self._components:
@@ -217,11 +223,18 @@ def _is_undefined(error: Exception) -> bool:
 
 
 class Domains:
-    """The domains of a model's families; families of one uncertainty set share one convex set."""
+    """The domains of a model's families; families of one uncertainty set share one convex set.
 
-    def __init__(self) -> None:
-        self._bodies: dict[int, Body] = {}
+    ``before`` are convex sets as they were, by the set that they were made of: they are taken again where ``same``
+    says of two that they have the same numbers.
+    """
+
+    def __init__(
+        self, before: Mapping[int, Body] | None = None, same: Callable[[Body, Body], bool] | None = None
+    ) -> None:
+        self.bodies: dict[int, Body] = {}
         self._uncertain: dict[int, Domain] = {}
+        self._before, self._same = before or {}, same
 
     def of(self, data: SemiInfiniteConstraintData) -> Domain:
         """The domain of a family as declared."""
@@ -245,9 +258,11 @@ class Domains:
         """The convex set, or scenarios, of one set of PyROS; equal for every family that uses it."""
         what = f"SemiInfiniteConstraint '{name}'"
         if is_uncertainty_set(each):
-            if id(each) not in self._bodies:
-                self._bodies[id(each)] = body_of(each, what)
-            return self._bodies[id(each)]
+            if id(each) not in self.bodies:
+                now, before = body_of(each, what), self._before.get(id(each))
+                same = before is not None and self._same is not None and self._same(before, now)
+                self.bodies[id(each)] = before if before is not None and same else now
+            return self.bodies[id(each)]
         low, high = each.bounds()
         if low is None or high is None:
             raise ModelError(

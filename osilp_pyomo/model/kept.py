@@ -10,7 +10,7 @@ looked at again, and arrays that hold the same numbers are kept as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain
 from operator import is_
 from typing import Any
@@ -42,6 +42,7 @@ from osilp_pyomo.model.trace import (
 from osilp_pyomo.offline.rows import AffineRows, Rows, TracedRows
 
 _PLAIN = frozenset({int, float, bool, str})
+_HOLDERS = frozenset({list, tuple, dict, set, frozenset})
 
 
 class KeptModel:
@@ -124,8 +125,8 @@ def _parts_of(model: Any) -> tuple[list[Any], list[Any]]:
     for block in root.block_data_objects(active=None, descend_into=True):
         parts.append(block)
         values.append(block.active)
-        # Numbers that are attributes of a block are Python's, but cost nothing to compare.
-        values += [pair for pair in vars(block).items() if pair[1].__class__ in _PLAIN]
+        for found, listed in zip(_attributes(block), (parts, values), strict=True):
+            listed += found
     for component in root.component_objects(descend_into=True, active=None):
         parts.append(component)
         values.append(component.local_name)
@@ -155,7 +156,33 @@ def _parts_of(model: Any) -> tuple[list[Any], list[Any]]:
                 parts += (component.user_rule, component.where, component.equality_by, *component.continuous_sets)
                 values += (component.sample, component.lipschitz)
         elif component.is_indexed():
-            values.append(list(component.keys()))
+            # As they are held: asking a Param for a member that has the default would make it. One that was deleted and
+            # made anew is another, and rows hold the one of then.
+            values.append(list(component._data))
+            parts += component._data.values()
+    return parts, values
+
+
+def _attributes(block: Any) -> tuple[list[Any], list[Any]]:
+    """Data that are attributes of a block, as parts and as values: no part of the model, but easily compared."""
+    parts: list[Any] = []
+    values: list[Any] = []
+    for name, held in vars(block).items():
+        kind = held.__class__
+        if kind in _PLAIN or isinstance(held, np.generic):
+            values.append((name, held))
+        elif name.startswith("_"):
+            # Pyomo's own.
+            continue
+        elif kind in _HOLDERS:
+            members = list(chain.from_iterable(held.items()) if kind is dict else held)
+            values.append((name, kind, len(members)))
+            parts += members
+        elif kind is np.ndarray and held.dtype != object:
+            # As bytes: they may be changed in place.
+            values.append((name, held.dtype.str, held.shape, held.tobytes()))
+        else:
+            parts.append(held)
     return parts, values
 
 
@@ -201,13 +228,14 @@ def _named_expressions(roots: Iterable[Any]) -> Iterator[Any]:
 
 def _read_again(read: ModelReading) -> ModelReading | None:
     """A reading with the data of now; None where the model has to be read anew."""
-    known, shared = Domains(), SharedVariables()
+    known, shared = Domains(read.bodies, same_body), read.shared_variables
     relations: list[Any] = []
     for constraint, (_, terms, _) in zip(read.constraints, read.relations, strict=True):
         lower, _, upper = constraint.to_bounded_expression(evaluate_bounds=True)
         relations.append((lower, terms, upper))
     read.relations = relations
     read.domains = _same_domains(read.domains, [known.of(family) for family in read.families])
+    read.bodies = known.bodies
     for number, data in enumerate(read.families):
         row, rows = read.readings[number], read.compiled[number]
         if isinstance(row, AffineTrace):
@@ -234,8 +262,12 @@ def _row_again(data: SemiInfiniteConstraintData, row: AffineTrace, shared: Share
         again = data.parent_component().read_affine(data.trace, noted=True)
     if again is None or len(again.variables) != len(row.variables):
         return None
-    if not all(map(is_, again.variables, row.variables)) or (again.lower is None) != (row.lower is None):
+    if (again.lower is None) != (row.lower is None):
         return None
+    if again.variables is not row.variables:
+        if not all(map(is_, again.variables, row.variables)):
+            return None
+        again = replace(again, variables=row.variables)
     return row if again is row or (again.same(row) and (again.upper is None) == (row.upper is None)) else again
 
 
@@ -244,6 +276,9 @@ def _affine_again(rows: Rows | None, again: AffineTrace, read: ModelReading, sha
     made = affine_rows(again, read.columns.of, shared)
     if isinstance(rows, AffineRows) and np.array_equal(rows.columns, made.columns):
         made.columns = rows.columns
+        if np.array_equal(rows.matrix, made.matrix):
+            # Only its limits are others: searches know it again by its matrix.
+            made.matrix = rows.matrix
     return made
 
 

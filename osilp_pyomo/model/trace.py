@@ -17,11 +17,12 @@ from pyomo.gdp import Disjunct, Disjunction
 from pyomo.repn.util import categorize_valid_components
 from scipy import sparse
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import ModelError, SamplingWarning
 from osilp_pyomo.index.bases import Functionals
 from osilp_pyomo.index.choose import names_of, place_bases, place_grids
+from osilp_pyomo.index.convex_sets import Body
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.index.formula import Formula
 from osilp_pyomo.index.grids import GridPoints
@@ -150,6 +151,10 @@ class ModelReading:
     compiled: list[Rows | None]
     readers: list[RowReaders | None]
     lasting: bool
+    #: Convex sets by the id of the uncertainty set that they were made of.
+    bodies: dict[int, Body]
+    shared_variables: SharedVariables
+    names: Names | None = None
     #: Families as they were assembled last, with their rows and domain, and the equations among them.
     known: dict[int, tuple[Rows | None, Domain, Family, MatchedRows | None]] = field(default_factory=dict)
 
@@ -228,15 +233,16 @@ def read_model(
     lasting = not (nonlinear or odd or sampled or integrals.found)
     return ModelReading(
         model, alone, families, columns, curved, objective, cost, constraints, relations, domains, readings, compiled,
-        readers, lasting,
+        readers, lasting, known_domains.bodies, shared,
     )  # fmt: skip
 
 
 def assembled(read: ModelReading) -> TracedModel:
     """The problem in arrays of what was read."""
     columns, families, domains = read.columns, read.families, read.domains
-    core = _core_lp(read.objective, read.cost, columns, read.constraints, read.relations)
-    names = Names(columns.variables)
+    # One for all readings: names are asked for once.
+    read.names = names = Names(columns.variables) if read.names is None else read.names
+    core = _core_lp(read.objective, read.cost, columns, read.constraints, read.relations, names)
     made = [_made(read, number, names) for number in range(len(families))]
     traced = tuple(family for family, _ in made)
     kept = sum(read.alone or not family.is_equation for family in families)
@@ -388,7 +394,7 @@ def _refuse_continuous_index(owner: Any) -> None:
 
 
 def _core_lp(
-    objective: Any, cost: LinearTerms, columns: Columns, constraints: list[Any], relations: list[Any]
+    objective: Any, cost: LinearTerms, columns: Columns, constraints: list[Any], relations: list[Any], names: Names
 ) -> FiniteLP:
     """The ordinary part of a model in arrays: objective, ordinary rows and bounds."""
     variables = columns.variables
@@ -413,18 +419,18 @@ def _core_lp(
         (np.array(data, dtype=float), np.array(column_index, dtype=np.int32), np.array(starts, dtype=np.int32)),
         shape=(len(constraints), len(variables)),
     )
-    bounds = [_bounds(variable) for variable in variables]
+    column_lower, column_upper, integer = _bounds(variables)
     return FiniteLP(
         maximize=objective is not None and objective.sense == pyo.maximize,
         cost=coefficients,
         offset=float(offset),
-        column_lower=np.array([low for low, _ in bounds]),
-        column_upper=np.array([high for _, high in bounds]),
-        integer=np.array([not variable.is_continuous() for variable in variables], dtype=bool),
+        column_lower=column_lower,
+        column_upper=column_upper,
+        integer=integer,
         matrix=matrix,
         row_lower=np.array(lower, dtype=float),
         row_upper=np.array(upper, dtype=float),
-        column_names=Names(variables),
+        column_names=names,
         row_names=Names(constraints),
     )
 
@@ -445,10 +451,21 @@ def refuse_odd_domain(variable: Any) -> None:
         )
 
 
-def _bounds(variable: Any) -> tuple[float, float]:
-    refuse_odd_domain(variable)
-    low, high = variable.lb, variable.ub
-    return (-np.inf if low is None else low), (np.inf if high is None else high)
+def _bounds(variables: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Bounds of variables, infinite where there are none, and which of them are integers."""
+    # Thousands of variables share a few domains.
+    whole: dict[int, bool] = {}
+    bounds = np.empty((len(variables), 2))
+    integer = np.empty(len(variables), dtype=bool)
+    for number, variable in enumerate(variables):
+        domain = id(variable.domain)
+        if domain not in whole:
+            refuse_odd_domain(variable)
+            whole[domain] = not variable.is_continuous()
+        integer[number] = whole[domain]
+        low, high = variable.bounds
+        bounds[number] = -np.inf if low is None else low, np.inf if high is None else high
+    return bounds[:, 0].copy(), bounds[:, 1].copy(), integer
 
 
 # -- families --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from osilp_pyomo.index.choice_sets import ChoiceBody
 from osilp_pyomo.index.convex_sets import ScenarioBody
+from osilp_pyomo.index.extended_form import Lift
 from osilp_pyomo.offline.duality.counterpart import objection
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.rows import AffineRows
@@ -46,7 +47,8 @@ def choose_method(problem: SemiInfiniteLP) -> Choice:
             return Choice("exchange", _why_exchange(family))
     if any(isinstance(family.domain.body, ChoiceBody) for family in problem.families):
         return Choice("counterpart", "its sums of maxima are written choice by choice, as far as choices matter")
-    size = sum(map(_coefficients, problem.families))
+    lifts: dict[int, Lift] = {}
+    size = sum(_coefficients(family, lifts) for family in problem.families)
     if size > _LARGE:
         return Choice("exchange", f"the counterpart would have some {size:,} coefficients")
     why = _why_counterpart(problem, size)
@@ -87,8 +89,8 @@ def _why_counterpart(problem: SemiInfiniteLP, size: int) -> str | None:
     return "its counterpart is small" if size <= _SMALL else None
 
 
-def _coefficients(family: Family) -> int:
-    """About how many coefficients the counterpart of a family has."""
+def _coefficients(family: Family, lifts: dict[int, Lift]) -> int:
+    """About how many coefficients the counterpart of a family has; ``lifts`` are those of sets that it was asked of."""
     rows, body = family.rows, family.domain.body
     if not isinstance(rows, AffineRows):
         return len(rows.columns) * (1 + family.domain.dimension) ** 2
@@ -97,7 +99,9 @@ def _coefficients(family: Family) -> int:
     own = int(np.count_nonzero(rows.matrix))
     if isinstance(body, ScenarioBody):
         return sides * len(body.scenarios) * len(rows.columns)
-    lift = body.lift()
+    if id(body) not in lifts:
+        lifts[id(body)] = body.lift()
+    lift = lifts[id(body)]
     if np.count_nonzero(lift.matrix) > lift.coordinates:
         # A set whose coordinates mix the entries of its vectors fills the rows.
         own = lift.coordinates * len(rows.columns)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, pairwise
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,8 @@ class Exchange:
         # What tells that the problem is unbounded: a ray with its families and searches, and a point.
         self.ray: tuple[SemiInfiniteLP, tuple[Search, ...], FloatArray] | None = None
         self.witness: FloatArray | None = None
+        # A Slater point of these very families, if one is known.
+        self._inner = held.inner if held is not None and all(map(is_, held.families, problem.families)) else None
         if held is None or not self._take_up(held):
             for search in self.searches:
                 self._add(search, *search.beginning())
@@ -213,6 +216,7 @@ class Exchange:
             tuple(self.working.family[k] for k in kept.tolist()),
             tuple(self.working.point[k] for k in kept.tolist()),
             start,
+            self._inner,
         )
 
     def add_points(self, number: int, points: FloatArray) -> int:
@@ -540,7 +544,8 @@ class Exchange:
         """A feasible point next to x, or None where no Slater point is known or rows hold on a grid only."""
         if not self._continuum:
             return None
-        inner = slater_point(self.problem, self.searches, [block for _, block in self._blocks()], self._scaling, x)
+        rows = [block for _, block in self._blocks()]
+        inner = self._inner = slater_point(self.problem, self.searches, rows, self._scaling, x, self._inner)
         moved: FloatArray | None = x
         for _ in range(_REPAIRS):
             if inner is None or moved is None or all(each.worst <= 0 for each in found):

@@ -29,12 +29,15 @@ def slater_point(
     rows: Sequence[RowBlock],
     scaling: Scaling,
     x: FloatArray,
+    known: FloatArray | None = None,
 ) -> FloatArray | None:
     """A Slater point, with slack in every family, integers as in x; None where none is found.
 
-    ``rows`` are those that the LP for the largest slack starts with.
+    ``rows`` are those that the LP for the largest slack starts with; ``known`` is a point with slack in these families.
     """
     core = problem.core
+    if known is not None and core.violation(known) <= 1e-12 and np.array_equal(known[core.integer], x[core.integer]):
+        return known
     # Zero, moved to the nearest bounds, is often a Slater point, and costs one scan to try.
     simple = np.clip(0.0, core.column_lower, core.column_upper)
     simple[core.integer] = x[core.integer]

@@ -183,13 +183,14 @@ def by_exchange(
             )
     families = tuple(compactify(family) for family in problem.families)
     bounded = SemiInfiniteLP(problem.core, families)
-    searches, warmth = searches_for(families), options.warmth
+    warmth = options.warmth
     held = None if warmth is None else warmth.exchange
     if held is not None and held.fits(families):
-        searches = held.searches_for(families, searches)
+        searches = held.searches_for(families, searches_for(families, held.searches))
     else:
-        held = None
+        held, searches = None, searches_for(families)
     exchange = Exchange(bounded, searches, options, held)
+    cuts = () if held is None else held.cuts
     for number, points in enumerate(begun):
         # Whatever told them: a row that is none of the problem's would make the bound too high.
         own = families[number].own_points(points)
@@ -198,7 +199,7 @@ def by_exchange(
     if outcome.status == "unbounded" and not _proves_unbounded(exchange):
         outcome = replace(outcome, status="undecided", objective=np.nan, bound=np.nan)
     for number in range(_AUDIT_ROUNDS + 1):
-        outcome, proofs = _follow_proof(exchange, outcome, options)
+        outcome, proofs = _follow_proof(exchange, outcome, options, cuts)
         looks = _look(exchange, outcome, proofs, number)
         if number == _AUDIT_ROUNDS or outcome.status != "optimal":
             break
@@ -206,7 +207,8 @@ def by_exchange(
             break
         outcome = exchange.run_on(outcome)
     if warmth is not None:
-        warmth.exchange = exchange.held() if outcome.x is not None else None
+        cuts = tuple(proof.cuts for proof in proofs)
+        warmth.exchange = replace(exchange.held(), cuts=cuts) if outcome.x is not None else None
     if fix_integers:
         outcome = exchange.with_prices(outcome)
     checked = None
@@ -248,18 +250,21 @@ def _proves_unbounded(exchange: Exchange) -> bool:
 
 
 def _follow_proof(
-    exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions
+    exchange: Exchange,
+    outcome: ExchangeOutcome,
+    options: ExchangeOptions,
+    cuts: Sequence[FloatArray | None] = (),
 ) -> tuple[ExchangeOutcome, tuple[FamilyProof, ...]]:
     """Prove the rows of an answer, and go on where the proof finds them violated."""
     spent, most = 0.0, _PROOF_BUDGETS * ProofOptions(options.proof).budget.work
     for _ in range(_PROOF_ROUNDS):
         outcome = _narrow(exchange, outcome)
-        proofs = _prove(exchange, outcome, options)
+        proofs = _prove(exchange, outcome, options, cuts)
         spent += sum(proof.work for proof in proofs)
         if outcome.status != "optimal" or spent > most or not _learn(exchange, proofs):
             return outcome, proofs
         outcome = exchange.run_on(outcome)
-    return outcome, _prove(exchange, outcome, options)
+    return outcome, _prove(exchange, outcome, options, cuts)
 
 
 def _narrow(exchange: Exchange, outcome: ExchangeOutcome) -> ExchangeOutcome:
@@ -308,7 +313,9 @@ def _learn_from_audit(exchange: Exchange, outcome: ExchangeOutcome, looks: Seque
     return missed
 
 
-def _prove(exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions) -> tuple[FamilyProof, ...]:
+def _prove(
+    exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOptions, cuts: Sequence[FloatArray | None]
+) -> tuple[FamilyProof, ...]:
     """What is proved of each family's rows at an answer; nothing where there is none."""
     if outcome.x is None:
         return ()
@@ -317,7 +324,7 @@ def _prove(exchange: Exchange, outcome: ExchangeOutcome, options: ExchangeOption
         return tuple(FamilyProof(family.name, "search", reason=why) for family in exchange.problem.families)
     left = exchange.remaining().time_limit
     until = np.inf if left is None else time.monotonic() + left
-    wanted = ProofOptions(options.proof, until)
+    wanted = ProofOptions(options.proof, until, cuts=cuts)
     return prove_families(exchange.problem.families, exchange.searches, outcome.found, outcome.x, wanted)
 
 

@@ -24,7 +24,8 @@ class HeldExchange:
     """What an exchange ended with: its families, its searches, the rows that it held, and where its LP stood.
 
     ``owners`` and ``points`` are the rows in their order, by the place of their family and the point of its index;
-    ``start`` is what :meth:`~osilp_pyomo.lp.highs.HighsModel.start_from` takes.
+    ``start`` is what :meth:`~osilp_pyomo.lp.highs.HighsModel.start_from` takes; ``inner`` is a point with slack in
+    all families, ``cuts`` are where proofs cut their indices, if they are known.
     """
 
     families: tuple[Family, ...]
@@ -32,6 +33,8 @@ class HeldExchange:
     owners: tuple[int, ...]
     points: tuple[FloatArray, ...]
     start: Any
+    inner: FloatArray | None = None
+    cuts: tuple[FloatArray | None, ...] = ()
 
     def fits(self, families: Sequence[Family]) -> bool:
         """Whether these rows can be rows of other families: as many, of the same names and dimensions."""

@@ -341,8 +341,21 @@ def plain_model():
     m.limit = pyo.Param(mutable=True, initialize=2.0)
     m.weight = pyo.Suffix(direction=pyo.Suffix.LOCAL)
     m.weight[m.x[0]] = 1.0
-    m.rate = 1.0
+    m.rate, m.share, m.none = 1.0, np.float64(1.0), None
+    m.table, m.column = {"rate": 1.0}, np.array([1.0, 2.0])
+    m.part = pyo.Expression([0, 1], rule=lambda m, i: m.x[i])
+    m.many = pyo.Param([0, 1], mutable=True, initialize=1.0)
+    m.row = pyo.Constraint(expr=m.x[0] + m.x[1] <= 9)
+    m.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    m.dual[m.row] = 1.0
     return m
+
+
+def made_anew(component, values):
+    """Clear a component and fill it again: its members are others now."""
+    component.clear()
+    for key, value in values.items():
+        component[key] = value
 
 
 RULES_AND_CHANGES = {
@@ -353,6 +366,34 @@ RULES_AND_CHANGES = {
     "a number that is an attribute": (
         lambda m, u: (1 + u) * m.x[0] + m.rate * m.x[1] <= m.limit,
         lambda m: setattr(m, "rate", 0.5),
+    ),
+    "a number of numpy that is an attribute": (
+        lambda m, u: (1 + u) * m.x[0] + m.share * m.x[1] <= m.limit,
+        lambda m: setattr(m, "share", np.float64(0.5)),
+    ),
+    "an attribute that was None": (
+        lambda m, u: (1 + u) * m.x[0] + (1 if m.none is None else m.none[0]) * m.x[1] <= m.limit,
+        lambda m: setattr(m, "none", (0.5,)),
+    ),
+    "a member of a dictionary that is an attribute": (
+        lambda m, u: (1 + u) * m.x[0] + m.table["rate"] * m.x[1] <= m.limit,
+        lambda m: m.table.update(rate=0.5),
+    ),
+    "an array that is an attribute, in place": (
+        lambda m, u: (1 + u) * m.x[0] + m.column[0] * m.x[1] <= m.limit,
+        lambda m: m.column.__imul__(0.5),
+    ),
+    "a price of the last solve": (
+        lambda m, u: (1 + u) * m.x[0] + m.dual[m.row] * m.x[1] <= m.limit,
+        lambda m: m.dual.__setitem__(m.row, 0.5),
+    ),
+    "members of a Param made anew": (
+        lambda m, u: (1 + u) * m.x[0] + m.many[1] * m.x[1] <= m.limit,
+        lambda m: made_anew(m.many, {0: 1.0, 1: 0.5}),
+    ),
+    "members of an Expression made anew": (
+        lambda m, u: (1 + u) * m.x[0] + m.part[1] <= m.limit,
+        lambda m: made_anew(m.part, {0: m.x[0], 1: 0.5 * m.x[1]}),
     ),
     "a domain": (
         lambda m, u: (1 + u) * m.x[0] + (0.5 if m.x[1].is_integer() else 1) * m.x[1] <= m.limit,
@@ -367,10 +408,10 @@ def test_what_a_rule_reads_without_a_call_is_compared(what):
     m = plain_model()
     m.below = osilp.SemiInfiniteConstraint(m.u, rule=rule)
     solver = osilp.PersistentSolver(m)
-    assert solver.solve().objective == pytest.approx(2.0)
+    assert solver.solve(load=False).objective == pytest.approx(2.0)
     change(m)
     with pytest.warns(errors.ChangedRuleWarning):
-        assert solver.solve().objective == pytest.approx(4.0)
+        assert solver.solve(load=False).objective == pytest.approx(4.0)
 
 
 OUTSIDE = {

@@ -436,3 +436,14 @@ def test_rounding_that_binds_far_out_is_no_optimum(limit):
         result = osilp.solve(m)
     assert result.status == "inaccurate"
     assert not result.certified
+
+
+def test_a_convex_row_that_does_not_bind_stands_beside_families():
+    m = pyo.ConcreteModel()
+    m.u, m.x = ContinuousSet(bounds=(0, 1)), pyo.Var([1, 2, 3], bounds=(0, 5))
+    m.total = pyo.Objective(expr=pyo.quicksum(m.x.values()), sense=pyo.maximize)
+    m.round = pyo.Constraint(expr=m.x[1] ** 2 + m.x[2] <= 1)
+    m.row = SemiInfiniteConstraint(m.u, rule=lambda m, u: sum((1 + 0.1 * t) * m.x[t] for t in m.x) * (1 + u) <= 2)
+    result = solved(m)
+    assert result.objective == pytest.approx(1 / 1.1)
+    assert result.certified

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
+import pyomo.environ as pyo
+from pyomo.common.collections import component_map
 from pyomo.contrib.pyros import uncertainty_sets
 from pyomo.core.base import expression, param, set, var
 from pyomo.dae import contset
@@ -36,6 +38,7 @@ _HARMLESS = frozenset(
 )
 # A curve is asked for its value at a number where the rule is called with numbers: at those it is the curve of the
 # index, at any other it may be a number in the row.
+_MAP = component_map.__file__
 _CURVE, _VALUE_AT = profile.__file__, "value_at"
 
 
@@ -50,6 +53,9 @@ class Watcher:
         if event != "call":
             return
         code = frame.f_code
+        if code.co_filename == _MAP and isinstance(frame.f_locals.get("self"), pyo.Suffix):
+            # Solves write into those, so that they cannot be compared.
+            self.looked |= frame.f_locals["self"].import_enabled()
         if code.co_filename == _CURVE and code.co_name == _VALUE_AT:
             known = {each for each in self.point if isinstance(each, float | int)}
             self.looked |= not all(each in known for each in frame.f_locals["coordinates"])

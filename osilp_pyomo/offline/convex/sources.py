@@ -99,7 +99,10 @@ class OrdinaryRow(Source):
         row = np.zeros(len(x))
         row[self._term.columns] = gradient[0]
         right = self._side * (self._limit - value + row @ x)
-        return Cuts(self._side * (row + self._linear)[None], right, np.zeros((1, 0)), np.array([self._side]))
+        matrix, side = self._side * (row + self._linear)[None], np.array([self._side])
+        # None where it is not among the rows that bind.
+        count = len(points)
+        return Cuts(matrix[:count], right[:count], points, side[:count])
 
     def beginning(self) -> FloatArray:
         return np.zeros((1, 0))

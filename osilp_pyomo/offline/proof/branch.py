@@ -77,6 +77,8 @@ class Outcome:
     open_high: FloatArray | None = None
     unbounded: bool = False
     rounded: bool = False
+    #: Along an index of one dimension the ends of all boxes.
+    ends: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def proved(self) -> bool:
@@ -195,6 +197,8 @@ class BranchAndBound:
         outcome, row = self.outcome, self.row
         boxes = first_boxes(self.low, self.high, self.cuts)
         while boxes.count:
+            if len(self.low) == 1:
+                outcome.ends = np.unique(np.concatenate([outcome.ends, boxes.low[0], boxes.high[0]]))
             looks = []
             for start in range(0, boxes.count, row.block):
                 part = boxes.pick(slice(start, start + row.block))

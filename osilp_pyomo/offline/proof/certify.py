@@ -29,6 +29,9 @@ AIM, ENOUGH = 1e-8, 1e-6
 _WORK, _INSISTED = 6.5e6, 1.6e9
 # Points at which the size of a row is measured.
 _MEASURED = 257
+# Cuts of another proof are taken where they need no more than this part of the work, and kept as long as no more than
+# so many times their boxes were needed.
+_CUT, _FITS = 20, 2
 # Why a proof stayed open.
 TOO_FEW, POLE = "the boxes that a proof may take were not enough", "nothing bounds its values, as at a pole"
 TOO_FAR = "its numbers overflow far out on its index, which has no end, so that nothing is known there"
@@ -54,7 +57,8 @@ class FamilyProof:
     ``how`` is "closed form", "cone", "concave", "sweep", "enclosure", "search" or "grid". ``largest`` is what no point
     of the index exceeds the row by (nan where nothing is proved), ``relative`` the same by the size of the row.
     ``violated`` are points that were found to break it, ``open_at`` is a point near which it could not be decided, both
-    in the user's coordinates; ``reason`` is why there is no proof.
+    in the user's coordinates; ``reason`` is why there is no proof. ``cuts`` are where a proof of nearly the same row
+    may cut its index to begin with, if that is known.
     """
 
     name: str
@@ -67,6 +71,7 @@ class FamilyProof:
     open_at: FloatArray | None = None
     violated: FloatArray | None = None
     reason: str = ""
+    cuts: FloatArray | None = None
 
     @property
     def proved(self) -> bool:
@@ -87,12 +92,18 @@ class FamilyProof:
 class ProofOptions:
     """Whether rows are proved ("auto", True or False), until when by the clock, and up to which violation.
 
-    ``aim`` is the relative violation at which a proof of enclosures stops.
+    ``aim`` is the relative violation at which a proof of enclosures stops; ``cuts`` are for each family where another
+    proof of nearly the same row had its boxes, or None.
     """
 
     wanted: bool | str = "auto"
     until: float = np.inf
     aim: float = AIM
+    cuts: Sequence[FloatArray | None] = ()
+
+    def cuts_of(self, number: int) -> FloatArray | None:
+        """Where the index of a family is cut to begin with, if that is known."""
+        return self.cuts[number] if number < len(self.cuts) else None
 
     @property
     def budget(self) -> Budget:
@@ -147,7 +158,7 @@ def prove_families(
                 continue
             # What one family leaves of its share, the others may use.
             share = replace(budget, work=budget.work / (len(families) - len(proofs)))
-            proofs[number] = prove_by_enclosures(families[number], x, share, options.aim)
+            proofs[number] = prove_by_enclosures(families[number], x, share, options.aim, options.cuts_of(number))
             budget = replace(budget, work=budget.work - proofs[number].work)
     return tuple(proofs[number] for number in range(len(families)))
 
@@ -203,8 +214,13 @@ def prove_concave(family: Family, x: FloatArray, points: FloatArray) -> FamilyPr
     return FamilyProof(family.name, "concave", largest, largest / size, seconds=time.monotonic() - started)
 
 
-def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: float = AIM) -> FamilyProof:
-    """Prove that x keeps a family's rows over their whole index, or find points where it does not."""
+def prove_by_enclosures(
+    family: Family, x: FloatArray, budget: Budget, aim: float = AIM, cuts: FloatArray | None = None
+) -> FamilyProof:
+    """Prove that x keeps a family's rows over their whole index, or find points where it does not.
+
+    ``cuts`` are where boxes along an index of one dimension end to begin with.
+    """
     started = time.monotonic()
     points = family.user_points(audit_points(family.domain, len(family.rows.columns), None))
     family = family.as_declared
@@ -220,7 +236,11 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
         return FamilyProof(family.name, "search", reason=TOO_FAR, seconds=time.monotonic() - started)
     low, high = np.maximum(domain.lower, -far), np.minimum(domain.upper, far)
     boxes, spent, beyond = 0, 0.0, True
-    for side in _sides(family, points):
+    marks, ends = domain.marks, np.empty(0)
+    if cuts is not None and domain.dimension == 1 and len(cuts) * len(rows.columns) < budget.work / _CUT:
+        marks = (np.union1d(marks[0], cuts),)
+    sides = _sides(family, points)
+    for side in sides:
         values = _excess(family, x, side)
         try:
             row: EnclosedRow | LipschitzRow
@@ -233,8 +253,9 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
             everywhere = None
             if not sampled and domain.inside is not None and (domain.region is None or not domain.region.exact):
                 everywhere = _excess(family, x, side, everywhere=True)
-            search = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, domain.marks, everywhere)
+            search = BranchAndBound(row, low, high, size, aim, ENOUGH, values, left, marks, everywhere)
             outcome = search.run()
+            ends = np.union1d(ends, outcome.ends)
             if isinstance(row, EnclosedRow) and outcome.proved and not keeps_tail(row, domain, low, high, aim * size):
                 beyond = False
         except NoEnclosureError as error:
@@ -266,7 +287,16 @@ def prove_by_enclosures(family: Family, x: FloatArray, budget: Budget, aim: floa
         open_at,
         worst.violated,
         reason,
+        _next_cuts(cuts, ends, boxes / len(sides)),
     )
+
+
+def _next_cuts(cuts: FloatArray | None, ends: FloatArray, boxes: float) -> FloatArray | None:
+    """Where a next proof may begin: where this one ended, or as this one did while that serves."""
+    if cuts is None:
+        return ends if len(ends) else None
+    # Cuts only ever get more: where they do not fit any more, the next proof finds its own.
+    return cuts if boxes <= _FITS * len(cuts) else None
 
 
 def _sides(family: Family, points: FloatArray) -> list[float]:

@@ -81,10 +81,25 @@ class AffineSearch(Search):
         return int(self._matrix.data.nbytes + self._matrix.indices.nbytes)
 
     def on_families(self, families: Sequence[Family]) -> Self:
+        return self.on_members([families[number] for number in self.numbers])
+
+    def on_members(self, families: Sequence[Family]) -> Self:
+        """The same search for other families with these coefficients, given in its own order."""
         other = copy.copy(self)
-        other.families = tuple(families[number] for number in self.numbers)
-        other._set_limits([_affine(family) for family in other.families])
+        other.families = tuple(families)
+        other._set_limits([_affine(family) for family in families])
         return other
+
+    def serves(self, families: Sequence[Family]) -> bool:
+        """Whether families have the very coefficients and the very set of this search; their limits may be others."""
+        return len(families) == len(self.families) and all(
+            isinstance(one.rows, AffineRows)
+            and isinstance(other.rows, AffineRows)
+            and one.domain.body is other.domain.body
+            and one.rows.columns is other.rows.columns
+            and one.rows.matrix is other.rows.matrix
+            for one, other in zip(self.families, families, strict=True)
+        )
 
     def beginning(self) -> tuple[IntArray, FloatArray]:
         """Every row at the centre of the set: the nominal problem."""

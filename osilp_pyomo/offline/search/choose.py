@@ -12,8 +12,11 @@ from osilp_pyomo.offline.search.sets import BodySearch
 from osilp_pyomo.offline.search.sweep import sweep_for
 
 
-def searches_for(families: Sequence[Family]) -> list[Search]:
-    """Separation oracles over the whole index of each family; affine rows over one uncertainty set share theirs."""
+def searches_for(families: Sequence[Family], known: Sequence[Search] = ()) -> list[Search]:
+    """Separation oracles over the whole index of each family; affine rows over one uncertainty set share theirs.
+
+    ``known`` are those of another time, which are taken again where only limits have changed since.
+    """
     searches: list[Search] = []
     by_body: dict[int, list[int]] = {}
     for number, family in enumerate(families):
@@ -27,5 +30,13 @@ def searches_for(families: Sequence[Family]) -> list[Search]:
         members = [families[number] for number in numbers]
         body = members[0].domain.body
         assert body is not None
-        searches.append(AffineSearch(members, numbers, body))
+        searches.append(_affine_of(known, members, numbers) or AffineSearch(members, numbers, body))
     return searches
+
+
+def _affine_of(known: Sequence[Search], families: Sequence[Family], numbers: Sequence[int]) -> AffineSearch | None:
+    """The one among known oracles for the same coefficients over the same set, with the limits of now."""
+    for each in known:
+        if isinstance(each, AffineSearch) and each.numbers.tolist() == list(numbers) and each.serves(families):
+            return each.on_members(families)
+    return None

@@ -3,7 +3,8 @@
     python benchmarks/all.py [--quick] [--write PATH] [SUITE ...]
 
 Every suite runs in a process of its own, so that none is disturbed by the memory or the compiled state of another. The
-exit status is 1 if a figure misses its limit or a suite fails; the other suites run all the same.
+exit status is 1 if a figure misses its limit or a suite fails; the other suites run all the same. Where only some
+suites run, the others keep what they have on a page that stands there already, so that a page can be made in turns.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import importlib
 import os
 import platform
+import re
 import sys
 import time
 import traceback
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from figures import Figure, in_fresh_process, markdown, shown
 
-SUITES = ("offline", "online", "regret", "corrections", "robust", "arrays", "scale", "speed")
+SUITES = ("offline", "online", "regret", "corrections", "robust", "arrays", "scale", "speed", "published")
 
 
 def run(suite: str, quick: bool) -> list[Figure]:
@@ -39,13 +41,27 @@ def machine() -> str:
     except PackageNotFoundError:
         numba = "without numba"
     return (
-        f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, Python {platform.python_version()}, {packages}, {numba}, "
-        f"{date.today().isoformat()}"
+        f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, Python {platform.python_version()}, {packages}, {numba}"
     )
 
 
-def page(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str], about: str, quick: bool) -> str:
-    """The page in Markdown: a paragraph, the figures of every suite, and why suites that failed have none."""
+def kept_sections(text: str) -> dict[str, str]:
+    """The sections of a page by their suites."""
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    return {each.partition("\n")[0].strip().lower(): f"## {each.strip()}" for each in sections}
+
+
+def page(
+    figures: Mapping[str, Sequence[Figure]],
+    failed: Mapping[str, str],
+    about: str,
+    quick: bool,
+    before: str = "",
+) -> str:
+    """The page in Markdown: a paragraph, the figures of every suite, and why suites that failed have none.
+
+    Suites that did not run keep what they have on the page as it was ``before``.
+    """
     paragraph = (
         f"Measured on {about}. Every figure is a ratio against what its third column names, measured in the same run, "
         "the best of several runs that took turns; a figure with a unit of time or memory has nothing beside it, an "
@@ -62,9 +78,17 @@ def page(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str], abo
     )
     if quick:
         paragraph += " Sizes are smaller and turns fewer than in a full run (`--quick`)."
-    sections = [markdown(suite.capitalize(), each) for suite, each in figures.items()]
-    sections += [f"## {suite.capitalize()}\n\nThis suite failed: {reason}" for suite, reason in failed.items()]
-    return "\n\n".join(["# Benchmarks", paragraph, *sections]) + "\n"
+    sections = kept_sections(before)
+    sections |= {suite: _dated(markdown(suite.capitalize(), each)) for suite, each in figures.items()}
+    sections |= {suite: f"## {suite.capitalize()}\n\nThis suite failed: {reason}" for suite, reason in failed.items()}
+    order = [*(suite for suite in SUITES if suite in sections), *(each for each in sections if each not in SUITES)]
+    return "\n\n".join(["# Benchmarks", paragraph, *(sections[each] for each in order)]) + "\n"
+
+
+def _dated(section: str) -> str:
+    """A section with the day on which it was measured, below its heading."""
+    heading, _, rest = section.partition("\n")
+    return f"{heading}\n\nMeasured on {date.today().isoformat()}.\n{rest}"
 
 
 def shortfalls(figures: Mapping[str, Sequence[Figure]], failed: Mapping[str, str]) -> list[str]:
@@ -112,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shown(suite.capitalize(), figures[suite])
         print(flush=True)
     if chosen.write:
-        write(chosen.write, page(figures, failed, machine(), chosen.quick))
+        before = chosen.write.read_text(encoding="utf-8") if chosen.suites and chosen.write.exists() else ""
+        write(chosen.write, page(figures, failed, machine(), chosen.quick, before))
     lines = shortfalls(figures, failed)
     print("\n  ".join(["These fall short:", *lines]) if lines else "All limits are kept.", flush=True)
     return 1 if lines else 0

@@ -114,7 +114,7 @@ def test_page(tmp_path):
     assert page.startswith(
         "# Benchmarks\n\nMeasured on a machine. Every figure is a ratio against what its third column"
     )
-    assert "(`--quick`).\n\n## Offline\n\n| what |" in page
+    assert "(`--quick`).\n\n## Offline\n\nMeasured on 2" in page
     assert page.endswith("\n\n## Scale\n\nThis suite failed: KeyError: 'x'\n")
     path = tmp_path / "page.md"
     path.write_text("old")
@@ -153,7 +153,14 @@ def test_all_suites(tmp_path, monkeypatch, capsys):
     assert benchmarks.main(["--quick", "--write", str(path), "robust", "offline"]) == 0
     assert capsys.readouterr().out.endswith("\nAll limits are kept.\n")
     page = path.read_text()
-    assert page.index("## Robust") < page.index("## Offline")
+    assert page.index("## Offline") < page.index("## Robust")
+    assert benchmarks.main(["--write", str(path), "speed", "offline"]) == 1
+    capsys.readouterr()
+    later = path.read_text()
+    assert [line for line in later.splitlines() if line.startswith("## ")] == ["## Offline", "## Robust", "## Speed"]
+    # What did not run is as it was, what did is new.
+    assert later.split("## Robust")[1].split("## Speed")[0].strip() == page.split("## Robust")[1].strip()
+    assert later.count("| speedup |") == 2
 
     assert benchmarks.main(["offline", "scale"]) == 1
     assert capsys.readouterr().out.endswith(
@@ -166,7 +173,10 @@ def test_all_suites(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["offlime"], "no suite offlime; there are offline, online, regret, corrections, robust, arrays, scale, speed"),
+        (
+            ["offlime"],
+            "no suite offlime; there are offline, online, regret, corrections, robust, arrays, scale, speed, published",
+        ),
         (["--write", "no/such/page.md"], "no folder no/such"),
     ],
 )

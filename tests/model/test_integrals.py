@@ -1,5 +1,6 @@
 """Integrals and expectations: closed forms, kinks, jumps, ends without end; what the models make of them."""
 
+import math
 import pickle
 from collections.abc import Callable
 
@@ -594,3 +595,36 @@ def test_heavy_tails_of_whole_numbers_are_refused_at_once() -> None:
         "expectation: the distribution zipf has more than 1,000,000 values that count; take a sample of it, as by "
         ".rvs(10_000, random_state=1)."
     )
+
+
+def _bump(place, width, low, high):
+    """The integral of exp(-((u - place) / width)^2) from one end to the other."""
+    return width * np.sqrt(PI) / 2 * (math.erf((high - place) / width) - math.erf((low - place) / width))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_narrow_peaks_of_several_coordinates_are_found_beside_other_terms(seed):
+    """Bumps a thousandth wide, and a ridge along the diagonal, on a plane."""
+    rng = np.random.default_rng(seed)
+    places, width, height = rng.uniform(0.05, 0.95, (2, 2)), 10 ** rng.uniform(-3.5, -2), rng.uniform(5, 100)
+    m = pyo.ConcreteModel()
+    m.u, m.v = pyo.RangeSet(0, 1, 0), pyo.RangeSet(0, 1, 0)
+    m.x = pyo.Var(bounds=(1, 1))
+
+    def rule(u, v):
+        bumps = sum(height * pyo.exp(-((u - a) ** 2 + (v - b) ** 2) / width**2) for a, b in places.tolist())
+        return (u + 2 * v + bumps) * m.x
+
+    m.o = pyo.Objective(expr=osilp.integral((m.u, m.v), rule))
+    value = 1.5 + sum(height * _bump(a, width, 0, 1) * _bump(b, width, 0, 1) for a, b in places)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(value, rel=1e-9)
+
+
+def test_a_ridge_along_the_diagonal():
+    m = pyo.ConcreteModel()
+    m.u, m.v = pyo.RangeSet(0, 1, 0), pyo.RangeSet(0, 1, 0)
+    m.x = pyo.Var(bounds=(1, 1))
+    ridge = osilp.integral((m.u, m.v), lambda u, v: (v + 3 * pyo.exp(-(((u - v) / 1e-3) ** 2))) * m.x)
+    m.o = pyo.Objective(expr=ridge)
+    value = 0.5 + 3 * (1e-3 * np.sqrt(PI) - 1e-6)
+    assert osilp.solve(m, progress=False).objective == pytest.approx(value, rel=1e-9)

@@ -18,6 +18,7 @@ from osilp_pyomo.index.curves.stack import CurveStack, Table
 from osilp_pyomo.index.enclosures.enclosure import Enclosure, NoEnclosureError, Opening, coordinates
 from osilp_pyomo.index.formula import Formula, kernel_of
 from osilp_pyomo.index.quadrature.adaptive import REACHED, Line, Quadrature, composite, integrate, integrate_box
+from osilp_pyomo.index.quadrature.hidden import hidden_places
 
 # An integral whose error may be a larger share of its size is refused: it may not exist.
 _TRUSTED = 1e-6
@@ -106,7 +107,7 @@ class Integrand:
 
     def enclosed(self, owner: IntArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """What the functions can be between two places of their only coordinate."""
-        found = self._enclosure(owner, low, high, 0)
+        found = self._enclosed(owner, low[None], high[None], 0)
         if found is None:
             return None
         bounds = [np.broadcast_to(each, (1, len(owner)))[0] for each in found.value]
@@ -114,17 +115,21 @@ class Integrand:
 
     def steepness(self, owner: IntArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
         """How steep the functions can be there at most."""
-        found = self._enclosure(owner, low, high, 1)
+        found = self._enclosed(owner, low[None], high[None], 1)
         if found is None or 0 not in found.slopes:
             return None
         bounds = [np.broadcast_to(each, (1, len(owner)))[0] for each in found.slopes[0]]
         return np.maximum(np.abs(bounds[0]), np.abs(bounds[1]))
 
-    def _enclosure(self, owner: IntArray, low: FloatArray, high: FloatArray, order: int) -> Enclosure | None:
+    def enclosure(self, owner: IntArray, low: FloatArray, high: FloatArray) -> Enclosure | None:
+        """The functions and their slopes over boxes (d, n)."""
+        return self._enclosed(owner, low, high, 1)
+
+    def _enclosed(self, owner: IntArray, low: FloatArray, high: FloatArray, order: int) -> Enclosure | None:
         slots = [slot[owner] if isinstance(slot, np.ndarray) else slot for slot in self.slots]
         try:
             with np.errstate(all="ignore"):
-                found = self.formula.enclose(slots, coordinates(low[None], high[None]), Opening(1, order))
+                found = self.formula.enclose(slots, coordinates(low, high), Opening(len(low), order))
         except NoEnclosureError:
             return None
         return found if isinstance(found, Enclosure) else None
@@ -185,7 +190,8 @@ class BoxMeasure(Measure):
             np.maximum.at(highest, owner, np.nan_to_num(np.abs(values)).max(axis=1, initial=0.0))
             return values
 
-        breaks = self._breaks(integrand)
+        hidden = hidden_places(integrand.values, integrand.enclosure, count, self.lines)
+        breaks = [np.concatenate(each) for each in zip(self._breaks(integrand), hidden, strict=True)]
         found = integrate_box(watched, count, self.lines, breaks, integrand.switches)
         volume = float(np.prod([np.diff(line.ends) for line in self.lines]))
         if not np.any((highest * volume > _HIGH * found.sizes) & np.isfinite(found.errors)):

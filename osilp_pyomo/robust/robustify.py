@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 from pyomo.common.modeling import unique_component_name
 from pyomo.core.base.constraint import Constraint
 from pyomo.core.expr.relational_expr import TrivialRelationalExpression
 
-from osilp_pyomo.errors import DeclarationError, ModelError
+from osilp_pyomo._frames import as_pandas
+from osilp_pyomo.errors import DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.integrals.expectation import expectation
 from osilp_pyomo.model.trace import active_objective, refuse_no_model
@@ -53,7 +56,8 @@ def robustify(
         What an objective with uncertain data is: its worst value, its value at the values that the Params have, or its
         mean over ``draws``.
     draws : DataFrame or array, optional
-        Rows of the uncertain vector for the expected objective; the scenarios of a DiscreteScenarioSet if not given.
+        Rows for the expected objective: of all uncertain data or of those that it holds, in the order of ``uncertain``,
+        or a frame whose columns have their names; the scenarios of a DiscreteScenarioSet if not given.
     basis : "affine", "constant" or "quadratic"
         What the decision rules are.
     nominal : list of float, optional
@@ -98,6 +102,11 @@ def robustify(
     7.0
     """
     refuse_no_model(model, "robustify", "robustify")
+    if model.model() is not model:
+        raise DeclarationError(
+            f"robustify: '{model.name}' is a block of a model, and its rows may hold what lies outside of it; give the "
+            "whole model, and deactivate what is not to count."
+        )
     if objective not in OBJECTIVES:
         raise DeclarationError(
             f"robustify: objective must be one of {', '.join(map(repr, OBJECTIVES))} (got {objective!r})."
@@ -162,7 +171,7 @@ class _Robustifier:
     def model_with(self, objective: str, draws: Any) -> Any:
         """The robust model."""
         self._replace_objective(objective, draws)
-        for constraint in list(self.model.component_objects(Constraint, active=True, descend_into=True)):
+        for constraint in list(self.model.component_objects(Constraint, active=None, descend_into=True)):
             if not isinstance(constraint, SemiInfiniteConstraint):
                 self._replace_constraint(constraint)
         self._replace_bounds()
@@ -191,16 +200,25 @@ class _Robustifier:
         }
         inactive = [index for index, data in constraint.items() if not data.active]
         touched = {index: self._touched(row) for index, row in rows.items()}
-        if not any(touched[index] for index in rows if index not in inactive):
+        if not any(touched.values()):
             return
         sets = sorted(set().union(*touched.values()))
         block, name = constraint.parent_block(), constraint.local_name
         original = self._given.find_component(constraint)
         members = None if not constraint.is_indexed() else pyo.Set(initialize=list(rows), ordered=True)
         block.del_component(constraint)
-        row = self._declare(block, name, rows, sets, members)
+        try:
+            row = self._declare(block, name, rows, sets, members)
+        except OsilpError:
+            if len(inactive) < len(rows):
+                raise
+            # Nobody asked for rows that are inactive; left out, they cannot become active as nominal ones.
+            return
         for index in inactive:
-            row[index].deactivate()
+            if index in rows:
+                row[index].deactivate()
+        if not constraint.active:
+            row.deactivate()
         self.source.came_from(row, original)
 
     def _declare(
@@ -294,6 +312,8 @@ class _Robustifier:
             weights = None
         if getattr(draws, "ndim", 2) == 1 and sum(sizes) == 1:
             draws = [[each] for each in draws]
+        else:
+            draws = self._entries_drawn(draws, sets)
 
         def rule(xi: Any) -> Any:
             if len(xi) != sum(sizes):
@@ -306,6 +326,27 @@ class _Robustifier:
             return self._at([entries[a:b] for a, b in pairwise(starts)], cost, sets)
 
         return expectation(draws, rule, weights=weights)
+
+    def _entries_drawn(self, draws: Any, sets: Sequence[int]) -> Any:
+        """The entries of draws that belong to some sets: by name where all have one, else by place."""
+        names = [[member.name for member in vector.members] for vector in self.vectors]
+        wanted = [name for k in sets for name in names[k]]
+        everything = [name for each in names for name in each]
+        draws = as_pandas(draws)
+        if isinstance(draws, pd.DataFrame):
+            if set(wanted) <= set(draws.columns):
+                return draws[wanted]
+            known = sorted(set(everything) & set(draws.columns))
+            if known:
+                missing = next(name for name in wanted if name not in draws.columns)
+                raise DataError(
+                    f"robustify: draws= has a column '{known[0]}' and none of '{missing}'; name all uncertain data of "
+                    "the objective, or none."
+                )
+        found = np.asarray(draws, dtype=float)
+        if found.ndim == 2 and found.shape[1] == len(everything) > len(wanted):
+            return found[:, [everything.index(name) for name in wanted]]
+        return draws
 
     def _scenarios(self, sets: Sequence[int]) -> Any:
         scenarios = getattr(self.vectors[sets[0]].over, "scenarios", None)

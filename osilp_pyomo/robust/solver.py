@@ -6,6 +6,7 @@ It exists once osilp_pyomo is imported. What it needs to solve is loaded when it
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pyomo.environ as pyo
@@ -174,12 +175,22 @@ class RobustSolver:
                 f"(got {chosen['decision_rule_order']!r})."
             )
         focus = chosen["objective_focus"]
-        chosen["objective"] = "worst" if ObjectiveType(focus) is ObjectiveType.worst_case else "nominal"
+        try:
+            focus = ObjectiveType[focus] if isinstance(focus, str) else ObjectiveType(focus)
+        except (KeyError, ValueError):
+            raise OptionError(
+                "SolverFactory('osilp.robust').solve: objective_focus must be ObjectiveType.worst_case or "
+                f"ObjectiveType.nominal of PyROS (got {focus!r})."
+            ) from None
+        chosen["objective"] = "worst" if focus is ObjectiveType.worst_case else "nominal"
         return chosen
 
 
 def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
+    """Components one by one; lists may hold lists."""
+    if hasattr(given, "ctype") or not isinstance(given, Iterable) or isinstance(given, str):
+        return [given]
+    return [one for each in given for one in _listed(each)]
 
 
 def _variables(given: Any, stage: str) -> list[Any]:

@@ -256,6 +256,28 @@ def test_the_fields_and_options_of_pyros():
     assert {"balance", "stock"} & {name.split("[")[0] for name in none.result.conflict["name"]}
 
 
+def test_the_call_of_pyros_takes_names_of_objectives_and_any_iterable():
+    def solved(focus, first=lambda m: m.x):
+        m = pyo.ConcreteModel()
+        m.d = pyo.Param([0, 1], initialize={0: 1.0, 1: 2.0}, mutable=True)
+        m.x = pyo.Var([0, 1], bounds=(0, 9))
+        m.row = pyo.Constraint([0, 1], rule=lambda m, i: m.x[i] >= m.d[i])
+        m.cost = pyo.Objective(expr=m.d[0] * m.x[0] + m.x[1])
+        return pyo.SolverFactory("osilp.robust").solve(
+            m, first(m), (), m.d.values(), BoxSet([(0, 3), (0, 4)]), None, None, objective_focus=focus
+        )
+
+    assert solved("worst_case").final_objective_value == pytest.approx(13)
+    assert solved("nominal", lambda m: m.x.values()).final_objective_value == pytest.approx(7)
+    assert solved(ObjectiveType.worst_case, lambda m: [[m.x[0]], [m.x[1]]]).final_objective_value == pytest.approx(13)
+    with pytest.raises(errors.OptionError) as caught:
+        solved("best")
+    assert str(caught.value) == (
+        "SolverFactory('osilp.robust').solve: objective_focus must be ObjectiveType.worst_case or "
+        "ObjectiveType.nominal of PyROS (got 'best')."
+    )
+
+
 def test_rules_over_a_ball():
     m, _ = plan()
     ball = AxisAlignedEllipsoidalSet(center=[11, 11, 11], half_lengths=[3, 3, 3])

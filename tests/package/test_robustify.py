@@ -4,6 +4,7 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
@@ -213,6 +214,52 @@ def test_rules_that_read_uncertain_data_without_an_effect_are_left_alone():
     assert osilp.solve(robust).objective == pytest.approx(10.5)
     assert m.demand[0].value == 1
     assert type(m.demand[0]).__name__ == "ParamData"
+
+
+def test_rows_that_are_inactive_are_robust_when_they_become_active():
+    m = production(extra=pyo.Constraint([0, 1], rule=lambda m, p: m.x[p] >= 3 * m.demand[p]))
+    m.b = pyo.Block()
+    m.b.more = pyo.Constraint(expr=m.x[2] >= 4 * m.demand[2])
+    m.extra.deactivate()
+    m.b.deactivate()
+    robust = osilp.robustify(m, [(m.demand, BOX)])
+    assert osilp.solve(robust, load=False).objective == pytest.approx(10.5)
+    robust.extra.activate()
+    assert osilp.solve(robust, load=False).objective == pytest.approx(4.5 + 4.5 + 3 + 1.5)
+    robust.b.activate()
+    assert osilp.solve(robust, load=False).objective == pytest.approx(4.5 + 4.5 + 6 + 1.5)
+
+
+def test_draws_are_told_apart_by_name_or_have_the_order_of_the_data():
+    m = production()
+    m.price = pyo.Param(initialize=1.0, mutable=True)
+    m.cost.set_value(m.price * m.x[0] + 3 * m.demand[2] * m.x[2] + m.x[1])
+    uncertain = [(m.demand, BOX), (m.price, BoxSet([(0, 5)]))]
+    rows = np.array([[1.0, 1.25, 1.5, 2.0], [1.5, 1.0, 1.0, 4.0]])
+    names = ["demand[0]", "demand[1]", "demand[2]", "price"]
+    frame = pd.DataFrame(rows, columns=names)
+    value = 3 * 3 + 3 * 1.25 * 3 + 3
+    for draws in (rows, frame, frame[names[::-1]], frame[["price", "demand[2]", "demand[1]", "demand[0]"]]):
+        robust = osilp.robustify(m, uncertain, objective="expected", draws=draws)
+        assert osilp.solve(robust, load=False).objective == pytest.approx(value)
+    with pytest.raises(errors.DataError) as caught:
+        osilp.robustify(m, uncertain, objective="expected", draws=frame[["price", "demand[1]"]])
+    assert str(caught.value) == (
+        "robustify: draws= has a column 'demand[1]' and none of 'demand[0]'; name all uncertain data of the objective, "
+        "or none."
+    )
+
+
+def test_a_block_of_a_model_is_refused():
+    m = production()
+    m.b = pyo.Block()
+    m.b.p = pyo.Param(initialize=1.0, mutable=True)
+    with pytest.raises(errors.DeclarationError) as caught:
+        osilp.robustify(m.b, [(m.b.p, BoxSet([(0, 1)]))])
+    assert str(caught.value) == (
+        "robustify: 'b' is a block of a model, and its rows may hold what lies outside of it; give the whole model, and "
+        "deactivate what is not to count."
+    )
 
 
 def test_rules_that_depend_on_something_else_are_left_alone():

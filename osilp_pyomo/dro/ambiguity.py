@@ -17,6 +17,7 @@ import pyomo.environ as pyo
 from numpy.typing import ArrayLike
 
 from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo.dro.along import AlongOneLine, in_space
 from osilp_pyomo.dro.losses import SumOfMaxima, multiplied, shapes_of_terms
 from osilp_pyomo.dro.supports import Region, Support, event_region, lies_within
 from osilp_pyomo.errors import OptionError
@@ -33,6 +34,9 @@ Loss = Callable[..., Sequence[Any]]
 
 # Eigenvalues of a correlation matrix below this share of the largest are rounding.
 _SINGULAR = 1e-14
+
+# Deviations from a mean at which a random number is looked at.
+_STEPS = np.concatenate([np.linspace(-4, 4, 33), np.outer([-1, 1], 2.0 ** np.arange(3, 8)).ravel()])
 
 
 class Ambiguity(ABC):
@@ -122,8 +126,7 @@ class Moments(Ambiguity):
         # Written for the number in deviations from its mean, whatever the units: 1, z and z**2 are far from dependent.
         deviation = float(np.sqrt(variance))
         square: tuple[Any, ...] = (lambda xi: ((xi - mean) / deviation) ** 2, None if at_most else 1.0, 1.0)
-        steps = np.concatenate([np.linspace(-4, 4, 33), np.outer([-1, 1], 2.0 ** np.arange(3, 8)).ravel()])
-        near = (mean + deviation * steps).tolist()
+        near = (mean + deviation * _STEPS).tolist()
         return cls(support, [(lambda xi: (xi - mean) / deviation, 0.0), square], near=near)
 
     @classmethod
@@ -132,9 +135,11 @@ class Moments(Ambiguity):
         centre, matrix = _checked_moments(mean, covariance)
         plane = _plane_of(support, matrix)
         if plane is None:
-            return cls(support, _matrix_conditions(centre, matrix))
-        size = plane.shape[1]
-        within = cls([(None, None)] * size, _matrix_conditions(np.zeros(size), np.eye(size)))
+            everywhere = isinstance(support, list) and np.all(np.isinf(Support(support, "Moments").ends()))
+            return (
+                _MeanAndCovariance(centre, matrix) if everywhere else cls(support, _matrix_conditions(centre, matrix))
+            )
+        within = _MeanAndCovariance(np.zeros(plane.shape[1]), np.eye(plane.shape[1]))
         return _OnPlane(within, centre, plane)
 
     @classmethod
@@ -235,6 +240,38 @@ class Moments(Ambiguity):
             return left >= right
 
         return rule
+
+
+class _MeanAndCovariance(Moments):
+    """A mean and a covariance on all of space; losses of one linear function of the vector need a line only."""
+
+    def __init__(self, centre: FloatArray, matrix: FloatArray) -> None:
+        super().__init__([(None, None)] * len(centre), _matrix_conditions(centre, matrix))
+        units = _units(matrix)
+        values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
+        self._centre: FloatArray = centre
+        self._factor: FloatArray = units[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+    def write(self, block: Any, loss: Loss, pieces: int) -> Any:
+        block.level = pyo.Var()
+        line = AlongOneLine.of(block, loss, self._centre)
+        if line is None:
+            block.del_component("level")
+            return super().write(block, loss, pieces)
+        return line.write(
+            block, self._factor, Region(Support((None, None), "Moments", _STEPS.tolist()), "along").constraint
+        )
+
+    def atoms(self, result: Result, block: Any) -> pd.DataFrame:
+        found = super().atoms(result, block)
+        if block.component("deviations") is None:
+            return found
+        ways = result.prices[block.deviations].atoms
+        way = ways["weight"].abs().to_numpy() @ ways.drop(columns="weight").to_numpy(dtype=float)
+        length = float(np.linalg.norm(way))
+        # Where the deviation does not matter, nor does it where it is.
+        way = way / length if length else np.eye(len(self._centre))[0]
+        return in_space(found, way, self._centre, self._factor, self.support.names("xi"))
 
 
 class _BoundedMatrices(Moments):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from osilp_pyomo._arrays import BoolArray, FloatArray, IntArray
+from osilp_pyomo._threads import one_thread
 
 # How far from a whole number a bound of an integer may lie and count as it.
 WHOLE = 1e-9
@@ -146,33 +146,37 @@ def closing_shares(terms: FloatArray, missed: FloatArray) -> FloatArray | None:
     """By which small shares of the terms (n, k) of n equations these are closed; None where none are small."""
     size = np.abs(terms).sum(axis=1)
     size = np.where(size > 0, size, 1.0)
-    # Of matrices of this size several threads make no faster work, and where cores are shared a far slower one.
-    with threadpool_limits(1, user_api="blas"):
-        share = _shortest(terms / size[:, None], missed / size)
+    share = _shortest(terms / size[:, None], missed / size)
     return share if np.all(np.abs(share) < _MOST_CHANGED) else None
 
 
 def _shortest(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """The shortest vector with ``matrix @ vector = right``, or that comes nearest to it.
+    """The shortest vector with ``matrix @ vector = right``, or that comes nearest to it."""
+    import scipy.linalg  # slow to load, and seldom needed; loaded before its threads are limited
 
-    From the matrix' square, which is several times as fast as a factorization of the matrix, where that is good enough:
-    whoever balances does so again while it helps.
+    # Of matrices of this size several threads make no faster work, and where cores are shared a far slower one.
+    with one_thread():
+        return _shortest_by(scipy.linalg, matrix, right)
+
+
+def _shortest_by(linalg: Any, matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """From the matrix' square, which is several times as fast as a factorization of it, where that is good enough.
+
+    Whoever balances does so again while it helps.
     """
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq  # slow to load, and seldom needed
-
     if len(matrix) <= matrix.shape[1]:
         square = matrix @ matrix.T
         # Equations that say the same are no trouble for a square that is a little larger.
         square[np.diag_indices_from(square)] += 1e-11 * np.trace(square) / len(square)
-        with suppress(LinAlgError):
-            factor = cho_factor(square, check_finite=False)
+        with suppress(linalg.LinAlgError):
+            factor = linalg.cho_factor(square, check_finite=False)
             share, left = np.zeros(matrix.shape[1]), right
             for _ in range(_REFINED):
                 # What the larger square leaves open is closed in turns, far faster than by a factorization.
-                share = share + matrix.T @ cho_solve(factor, left, check_finite=False)
+                share = share + matrix.T @ linalg.cho_solve(factor, left, check_finite=False)
                 left = right - matrix @ share
                 if np.abs(left).max(initial=0.0) <= 1e-3 * np.abs(right).max(initial=0.0):
                     return share
     # A pivoted QR is as short as singular values are, and faster.
-    found: FloatArray = lstsq(matrix, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
+    found: FloatArray = linalg.lstsq(matrix, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from osilp_pyomo._arrays import FloatArray
+from osilp_pyomo._arrays import BoolArray, FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import ChangedRuleWarning, DataError, DeclarationError, ModelError, OsilpError
 from osilp_pyomo.index.convex_sets import Body
@@ -61,39 +62,63 @@ def disagreement(
     family = Family(data.name, domain, rows, names)
     # Calling the rule is what costs: more points where it has few terms and few families.
     most = int(np.clip(_CHECKED_TOGETHER // len(data.parent_component()), _FEWEST_POINTS, _CHECKED_POINTS))
-    for point in compared_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, most))):
+    points = compared_points(domain, int(np.clip(_CHECKED_TERMS // max(1, len(rows.columns)), 1, most)))
+    matrix, limits = family.matrix_unchecked(points), np.stack(rows.limits(points), axis=1)
+    for point, coefficients, sides in zip(points, matrix, limits, strict=True):
         row = _row_with_numbers(data, point, columns)
         if row is None:
             continue
-        given = _coefficients_at(row, columns)
-        compared = np.union1d(rows.columns, np.fromiter(given, dtype=np.int64, count=len(given)))
-        traced = np.zeros(len(compared))
-        traced[np.searchsorted(compared, rows.columns)] = family.matrix_unchecked(point[None])[0]
-        exact = np.array([given.get(column, 0.0) for column in compared.tolist()])
-        # Pyomo turns the sides of an equation as it likes.
-        sign = -1.0 if data.is_equation and exact @ traced < 0 else 1.0
-        exact *= sign
-        size = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
-        # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
-        same = np.isclose(exact, traced, rtol=1e-8, atol=1e-12 * size, equal_nan=True)
-        if not same.all():
-            k = int(np.argmin(same))
-            if compared[k] < 0:
-                return f"at {domain.describe(point)} the rule has variables that the trace has not"
-            return (
-                f"at {domain.describe(point)} the rule gives {names[compared[k]]} the coefficient {exact[k]:g}, the "
-                f"trace {traced[k]:g}"
-            )
-        what = f"SemiInfiniteConstraint '{data.name}'"
-        for terms, limit in zip((row.lower, row.upper), rows.limits(point[None]), strict=True):
-            if terms is None:
-                if np.isfinite(limit[0]):
-                    return f"at {domain.describe(point)} the trace limits the row on a side that the rule leaves open"
-                continue
-            right = sign * sum(_loose_number(term, what) for term in terms)
-            if not np.isclose(right, limit[0], rtol=1e-8, atol=1e-12 * size, equal_nan=True):
-                return f"at {domain.describe(point)} the rule's right-hand side is {right:g}, the trace's {limit[0]:g}"
+        reason = _difference(
+            row, dict(zip(rows.columns.tolist(), coefficients, strict=True)), sides, data, columns, names
+        )
+        if reason is not None:
+            return f"at {domain.describe(point)} {reason}"
     return None
+
+
+def _difference(
+    row: RelationTerms,
+    coefficients: Mapping[int, float],
+    limits: FloatArray,
+    data: SemiInfiniteConstraintData,
+    columns: Columns,
+    names: Sequence[str],
+) -> str | None:
+    """What differs between the row that a rule gives at a point, and coefficients by column and limits there."""
+    given = _coefficients_at(row, columns)
+    compared = sorted(given.keys() | coefficients.keys())
+    exact = np.array([given.get(column, 0.0) for column in compared])
+    traced = np.array([coefficients.get(column, 0.0) for column in compared])
+    # Pyomo turns the sides of an equation as it likes.
+    sign = -1.0 if data.is_equation and exact @ traced < 0 else 1.0
+    exact *= sign
+    size = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
+    # Also where the sum of a coefficient's parts cancels, rounding stays far below this.
+    same = _close(exact, traced, size)
+    if not same.all():
+        k = int(np.argmin(same))
+        if compared[k] < 0:
+            return "the rule has variables that the trace has not"
+        return f"the rule gives {names[compared[k]]} the coefficient {exact[k]:g}, the trace {traced[k]:g}"
+    what = f"SemiInfiniteConstraint '{data.name}'"
+    for terms, limit in zip((row.lower, row.upper), limits.tolist(), strict=True):
+        if terms is None:
+            if math.isfinite(limit):
+                return "the trace limits the row on a side that the rule leaves open"
+            continue
+        right = sign * sum(_loose_number(term, what) for term in terms)
+        if not _close(np.array(right), np.array(limit), size):
+            return f"the rule's right-hand side is {right:g}, the trace's {limit:g}"
+    return None
+
+
+def _close(exact: FloatArray, traced: FloatArray, size: float) -> BoolArray:
+    """Whether numbers are the same but for rounding; infinite ones, and those that are none, if they are equal."""
+    with np.errstate(all="ignore"):
+        near = np.abs(exact - traced) <= 1e-12 * size + 1e-8 * np.abs(traced)
+    finite = np.isfinite(exact) & np.isfinite(traced)
+    same: BoolArray = np.where(finite, near, (exact == traced) | (np.isnan(exact) & np.isnan(traced)))
+    return same
 
 
 def same_rows(one: TracedRows, other: TracedRows, domain: Domain) -> bool:

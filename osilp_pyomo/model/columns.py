@@ -60,13 +60,23 @@ class Names(Sequence[str]):
                 continue
             if id(owner) not in known:
                 known[id(owner)] = owner.name
-            yield known[id(owner)] + index_repr(each.index())
+            yield known[id(owner)] + _index_text(each.index())
 
     def __len__(self) -> int:
         return len(self._components)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
+
+
+def _index_text(index: Any) -> str:
+    """A member's index as Pyomo writes it; whole numbers, as most are, without its detours."""
+    if index.__class__ is int:
+        return f"[{index}]"
+    if index.__class__ is tuple and all(part.__class__ is int for part in index):
+        return f"[{','.join(map(str, index))}]"
+    text: str = index_repr(index)
+    return text
 
 
 class Columns:

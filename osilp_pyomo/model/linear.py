@@ -6,6 +6,7 @@ here anything without a free variable is a coefficient.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import pyomo.environ as pyo
 from pyomo.common.numeric_types import native_numeric_types, native_types
 from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.set import SetData
+from pyomo.core.base.var import ScalarVar, VarData
 from pyomo.core.expr import numeric_expr as numeric
 from pyomo.core.expr import relational_expr as relational
 from pyomo.core.expr.numvalue import NumericValue
@@ -110,6 +112,10 @@ class Whose:
         return f"{self.kind} '{self.component.name}'"
 
 
+# The classes of most variables, which need no look at what else they may be.
+_PLAIN_VARIABLES = {ScalarVar, VarData}
+
+
 def linear_terms(
     expression: Any, what: object, sign: int = 1, into: LinearTerms | None = None, *, keep_nonlinear: bool = False
 ) -> LinearTerms:
@@ -133,41 +139,47 @@ def linear_terms(
         Names the first term that is not linear.
     """
     terms = LinearTerms() if into is None else into
-    stack: list[tuple[Any, Any]] = [(expression, sign)]
+    variables, coefficients = terms.variables, terms.coefficients
+    # With each node whether it is known to hold a free variable, which takes a walk through it to see.
+    stack: list[tuple[Any, Any, bool]] = [(expression, sign, False)]
     while stack:
-        node, factor = stack.pop()
-        if node.__class__ is numeric.MonomialTermExpression and not node._args_[1].fixed:
+        node, factor, free = stack.pop()
+        kind = node.__class__
+        if kind is numeric.MonomialTermExpression and not node._args_[1].fixed:
             number, variable = node._args_
-            terms.variables[id(variable)] = variable
-            terms.coefficients.setdefault(id(variable), []).append(times(factor, number))
-        elif node.__class__ in native_numeric_types or not has_free_variable(node):
-            if node.__class__ not in native_numeric_types or node != 0:
+            variables[id(variable)] = variable
+            coefficients.setdefault(id(variable), []).append(times(factor, number))
+        elif kind in _PLAIN_VARIABLES and not node.fixed:
+            variables[id(node)] = node
+            coefficients.setdefault(id(node), []).append(factor)
+        elif kind in native_numeric_types or not (free or has_free_variable(node)):
+            if kind not in native_numeric_types or node != 0:
                 terms.constants.append(times(factor, node))
         elif not node.is_expression_type():
-            terms.variables[id(node)] = node
-            terms.coefficients.setdefault(id(node), []).append(factor)
+            variables[id(node)] = node
+            coefficients.setdefault(id(node), []).append(factor)
         elif (block := block_of(node)) is not None:
             terms.add_block(block, factor)
         elif isinstance(node, numeric.SumExpression):
-            stack.extend((part, factor) for part in reversed(node.args))
+            stack.extend([(part, factor, False) for part in reversed(node.args)])
         elif isinstance(node, numeric.NegationExpression):
-            stack.append((node.args[0], times(-1, factor)))
+            stack.append((node.args[0], times(-1, factor), True))
         elif node.is_named_expression_type():
-            stack.append((_content(node, what), factor))
+            stack.append((_content(node, what), factor, False))
         elif isinstance(node, numeric.ProductExpression):
             left, right = node.args
             if left.__class__ in native_numeric_types or not has_free_variable(left):
-                stack.append((right, times(factor, left)))
+                stack.append((right, times(factor, left), True))
             elif not has_free_variable(right):
-                stack.append((left, times(factor, right)))
+                stack.append((left, times(factor, right), True))
             elif keep_nonlinear:
                 terms.nonlinear.append((factor, node))
             else:
                 raise _not_linear(what, node)
         elif isinstance(node, numeric.DivisionExpression) and not has_free_variable(node.args[1]):
-            stack.append((node.args[0], times(factor, 1 / node.args[1])))
+            stack.append((node.args[0], times(factor, 1 / node.args[1]), True))
         elif isinstance(node, numeric.PowExpression) and _is_one(node.args[1]):
-            stack.append((node.args[0], factor))
+            stack.append((node.args[0], factor, True))
         elif isinstance(node, numeric.Expr_ifExpression) and not has_free_variable(node.args[0]):
             try:
                 _branch_terms(node, factor, what, terms)
@@ -279,8 +291,11 @@ def short_text(text: str, length: int = 160) -> str:
 
 def number_of(expression: Any, what: object, infinite: bool = False) -> float:
     """Value of a coefficient; None and nan are refused, and infinity unless it is a limit."""
+    number: Any
     if expression.__class__ in native_numeric_types:
-        number: Any = float(expression)
+        number = float(expression)
+        if math.isfinite(number):
+            return number
     else:
         number = pyo.value(expression, exception=False)
     if number is None:

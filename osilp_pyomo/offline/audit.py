@@ -676,9 +676,11 @@ def _dual_side(
     bound, limits = bound + value, of_rows
     # A reduced cost that should be zero moves the bound by itself times the variable at the optimum. A coefficient that
     # is itself zero but for rounding, as a cosine of pi / 2 is, has nothing to be measured by but what it is elsewhere.
-    open_costs = np.abs(reduced - kept)
-    missing = np.maximum(open_costs - _usual_terms(problem, atoms, reduced != kept), 0.0)
-    unbalanced = float(np.max(missing / np.where(terms > 0, terms, 1.0), initial=0.0))
+    open_costs, measures = np.abs(reduced - kept), np.where(terms > 0, terms, 1.0)
+    unbalanced = float(np.max(open_costs / measures, initial=0.0))
+    if unbalanced > _BALANCED:
+        missing = np.maximum(open_costs - _usual_terms(problem, atoms, reduced != kept), 0.0)
+        unbalanced = float(np.max(missing / measures, initial=0.0))
     doubt = float(open_costs @ np.abs(x)) if unbalanced <= _CANCELLED else np.inf
     # A variable that is zero here may be as large as makes its terms as large as a limit, or 1.
     farther = _FARTHER * np.maximum(

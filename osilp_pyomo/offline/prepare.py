@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,6 +23,10 @@ _FAR = (1 - _END) / _END
 _BESIDE, _LEAST = 4 * 2.0**-52, 1e-100
 # Up to so many scales from the finite end, or from zero, the scan has four points per scale.
 _NEAR = 500
+
+
+# Rows with so many coefficients are kept until they are asked for at other points.
+_KEPT = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,30 +133,56 @@ class _NormalisedRows(Rows):
         self._compact = compact
         self.columns = rows.columns
         self.templates = rows.templates
+        self._last: tuple[bytes, _Measured] | None = None
+
+    def _measured(self, points: FloatArray) -> _Measured:
+        """The rows in the user's coordinates, and what they are divided by; those of a few points are kept.
+
+        Who asks for coefficients at some points asks for limits there next.
+        """
+        key = points.tobytes()
+        if self._last is not None and self._last[0] == key:
+            return self._last[1]
+        outward = self._compact.outward(points)
+        limits, blocks = self._rows.limits(outward), self._rows.blocks(outward)
+        size = np.ones(len(points))
+        # What is not a finite number far out is found, and named, by whoever asked for the rows.
+        for limit in limits:
+            size = np.where(np.isfinite(limit), np.maximum(size, np.abs(limit)), size)
+        few = len(points) * len(self.columns) <= _KEPT
+        kept = list(blocks) if few else None
+        for _, at, block in blocks if kept is None else kept:
+            size[at] = np.fmax(size[at], np.abs(block).max(axis=0, initial=1.0))
+        found = _Measured(outward, size, limits, kept)
+        self._last = (key, found) if few else None
+        return found
 
     def size(self, points: FloatArray) -> FloatArray:
         """What the row at each point of the box is divided by."""
-        outward = self._compact.outward(points)
-        result = np.ones(len(points))
-        # What is not a finite number far out is found, and named, by whoever asked for the rows.
-        for limit in self._rows.limits(outward):
-            result = np.where(np.isfinite(limit), np.maximum(result, np.abs(limit)), result)
-        for _, at, block in self._rows.blocks(outward):
-            result[at] = np.fmax(result[at], np.abs(block).max(axis=0, initial=1.0))
-        return result
+        return self._measured(points).size
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
-        size = self.size(points)
-        for columns, at, block in self._rows.blocks(self._compact.outward(points)):
+        known = self._measured(points)
+        for columns, at, block in self._rows.blocks(known.outward) if known.blocks is None else known.blocks:
             with np.errstate(all="ignore"):
-                scaled = block / size[at]
+                scaled = block / known.size[at]
             yield columns, at, scaled
 
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        size = self.size(points)
-        lower, upper = self._rows.limits(self._compact.outward(points))
+        known = self._measured(points)
         with np.errstate(all="ignore"):
-            return lower / size, upper / size
+            lower, upper = (limit / known.size for limit in known.limits)
+        return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Rows at points of the box: the points in the user's coordinates, sizes, limits, and blocks if they are few."""
+
+    outward: FloatArray
+    size: FloatArray
+    limits: tuple[FloatArray, FloatArray]
+    blocks: list[tuple[IntArray, slice, FloatArray]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +250,17 @@ def reach(family: Family) -> float:
     return float(Compactification(family.domain).scale.max() / _END * 10.0**powers) if powers else 0.0
 
 
+# A family is mapped for its search, for its audit and for what it is told by.
+_known_powers: WeakKeyDictionary[Family, int] = WeakKeyDictionary()
+
+
 def compactify(family: Family) -> Family:
     """The family itself where its domain is bounded, or a convex set, else one over a box that stands for it."""
     if family.domain.bounded or family.domain.body is not None:
         return family
-    compact = Compactification(family.domain, _powers(family))
+    if family not in _known_powers:
+        _known_powers[family] = _powers(family)
+    compact = Compactification(family.domain, _known_powers[family])
     return CompactFamily(
         family.name,
         compact.box(),

@@ -33,6 +33,8 @@ _TINY = 1e-9
 BLOCK_POINTS = 4096
 # Blocks that a thread takes at once: fewer, and handing them over takes a part of the time.
 _TOGETHER = 4
+# Fewer coefficients than these are evaluated sooner than they are handed to another thread.
+_WORTH_THREADS = 2**15
 
 
 class Slot(Protocol):
@@ -174,6 +176,11 @@ class TracedRows(Rows):
             step = max(1, BLOCK_SIZE // max(1, at.stop - at.start))
             for group in self.groups:
                 places += [(group, slice(first, first + step), at) for first in range(0, len(group.columns), step)]
+
+        if len(points) * len(self.columns) < _WORTH_THREADS:
+            for group, part, at in places:
+                yield group.columns[part], at, group.block(part, points[at])
+            return
 
         def some(few: Sequence[tuple[TermGroup, slice, slice]]) -> list[FloatArray]:
             return [group.block(part, points[at]) for group, part, at in few]

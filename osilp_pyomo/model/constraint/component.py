@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import io
 import itertools
+import logging
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,6 @@ import numpy as np
 from pyomo.common.collections import ComponentSet
 from pyomo.common.formatting import tabular_writer
 from pyomo.common.gc_manager import PauseGC
-from pyomo.common.log import LoggingIntercept
 from pyomo.core.base.component import ModelComponentFactory
 from pyomo.core.base.constraint import Constraint
 from pyomo.core.base.global_set import UnindexedComponent_index
@@ -382,7 +381,7 @@ class SemiInfiniteConstraint(Constraint):
     def _trace(self, index: Any, name: str) -> tuple[Any, str]:
         """The rule's relation over placeholders, or None with the reason why there is none."""
         # Some of Pyomo's failures also log an error line, which would alarm for nothing.
-        with LoggingIntercept(io.StringIO(), "pyomo"):
+        with _unlogged():
             try:
                 relation = self._call_with_symbols(index)
             except Exception as error:  # any kind was seen: the rule is the user's code
@@ -677,6 +676,21 @@ def semi_infinite_families(model: Any, active: bool = True) -> Iterator[SemiInfi
     for constraint in model.component_objects(Constraint, active=True if active else None, descend_into=True):
         if isinstance(constraint, SemiInfiniteConstraint):
             yield from (family for family in constraint.values() if family.active or not active)
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep what Pyomo logs from the reader.
+
+    Pyomo's own LoggingIntercept sets a level, for which Python forgets what it knows of all loggers, once a family.
+    """
+    logger = logging.getLogger("pyomo")
+    handlers, propagate = logger.handlers, logger.propagate
+    logger.handlers, logger.propagate = [logging.NullHandler()], False
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = handlers, propagate
 
 
 def held(number: float) -> Any:

@@ -369,8 +369,7 @@ class FunctionVar(ScalarBlock):
 
     def refuse_fixed_outside(self, index: Any) -> bool:
         """Whether one of its functions is fixed; refused where it then leaves its bounds."""
-        space = self.spaces[index]
-        coefficients = [self.coefficients[self.key(index, label)] for label in space.labels]
+        space, coefficients = self.spaces[index], self._coefficients_of[index]
         if not all(each.fixed for each in coefficients):
             return False
         points = self.limits.points_tried(_TRIED)

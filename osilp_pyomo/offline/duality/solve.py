@@ -29,6 +29,7 @@ from osilp_pyomo.offline.prepare import compactify
 from osilp_pyomo.offline.prices import atomic_price
 from osilp_pyomo.offline.problem import Family, SemiInfiniteLP
 from osilp_pyomo.offline.proof.certify import FamilyProof
+from osilp_pyomo.offline.rows import TracedRows
 from osilp_pyomo.offline.search.choose import searches_for
 from osilp_pyomo.offline.solved import Point, Solved, integers_fixed
 
@@ -157,7 +158,8 @@ def _answered(
         core_duals, reduced = ended.row_duals[:split], ended.reduced_costs[: core.columns]
     found = np.concatenate([x, ended.x[core.columns :]])
     proofs = finite.proofs(problem.families, found)
-    bounded, placed = _compactified(problem, atoms)
+    families = tuple(map(compactify, problem.families))
+    bounded, placed = SemiInfiniteLP(core, families), None if atoms is None else _placed(families, atoms)
     proved = all(proof.proved for proof in proofs)
     looks = _looks(bounded, x, placed, proved) if proved else []
     missed = max((look.scaled for look in looks), default=0.0) > _NOTICED
@@ -171,7 +173,7 @@ def _answered(
     checked = None
     if atoms is not None and finite.program.cones and not core.integer.any():
         for times in _FURTHER:
-            checked = checked or _crossed_over(problem, x, looks, atoms, times)
+            checked = checked or _crossed_over(problem, bounded, x, looks, atoms, times)
     if checked is None:
         checked = audit(integers_fixed(bounded, x), x, looks, placed, core_duals)
     status = ended.status
@@ -285,7 +287,12 @@ def _settled_again(
 
 
 def _crossed_over(
-    problem: SemiInfiniteLP, x: FloatArray, looks: Sequence[FamilyAudit], atoms: Sequence[Atoms], times: float
+    problem: SemiInfiniteLP,
+    bounded: SemiInfiniteLP,
+    x: FloatArray,
+    looks: Sequence[FamilyAudit],
+    atoms: Sequence[Atoms],
+    times: float,
 ) -> Audit | None:
     """The audit with prices of a vertex: those of the LP with rows at the atoms and next to them; None without proof.
 
@@ -315,8 +322,7 @@ def _crossed_over(
     split = len(core.row_lower)
     parts = np.split(solution.row_duals[split:], np.cumsum([len(each) for each in places])[:-1])
     vertex = [(near[part != 0], part[part != 0]) for near, part in zip(places, parts, strict=True)]
-    bounded, placed = _compactified(problem, vertex)
-    again = audit(bounded, x, looks, placed, solution.row_duals[:split])
+    again = audit(bounded, x, looks, _placed(bounded.families, vertex), solution.row_duals[:split])
     return again if again.proves_bound else None
 
 
@@ -329,16 +335,13 @@ def _nearby(domain: Domain, point: FloatArray, times: float) -> FloatArray:
     return np.clip(np.concatenate([point + step, point - step]), domain.lower, domain.upper)
 
 
-def _compactified(problem: SemiInfiniteLP, atoms: Sequence[Atoms] | None) -> tuple[SemiInfiniteLP, list[Atoms] | None]:
-    """A problem over bounded domains, and atoms as atoms of that."""
-    families = tuple(map(compactify, problem.families))
-    if atoms is None:
-        return SemiInfiniteLP(problem.core, families), None
+def _placed(families: Sequence[Family], atoms: Sequence[Atoms]) -> list[Atoms]:
+    """Atoms of a problem as atoms of that over bounded domains."""
     placed = []
     for family, (points, masses) in zip(families, atoms, strict=True):
         own = family.own_points(points)
         placed.append((own, masses / family.user_masses(own, np.ones(len(own))) if len(own) else masses))
-    return SemiInfiniteLP(problem.core, families), placed
+    return placed
 
 
 def _members(family: Family, points: FloatArray, masses: FloatArray) -> Atoms:
@@ -363,10 +366,13 @@ def _carrying(points: FloatArray, masses: FloatArray) -> Atoms:
 
 
 def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None, proved: bool) -> list[FamilyAudit]:
-    """An audit on vectors of its own, near the worst ones known: those of the prices, and by exact separation."""
+    """An audit on vectors of its own, near the worst ones known: those of the prices, and by exact separation.
+
+    Where a row that is curved is proved by its multipliers, climbing on it would tell nothing new.
+    """
     near = [np.empty((0, family.domain.dimension)) if atoms is None else atoms[number][0]
             for number, family in enumerate(problem.families)]  # fmt: skip
-    fast = [number for number, family in enumerate(problem.families) if _is_fast(family)]
+    fast = [number for number, family in enumerate(problem.families) if _is_fast(family, proved)]
     for search in searches_for([problem.families[number] for number in fast]):
         found = search.worst(x)
         for member, place in enumerate(search.numbers.tolist()):
@@ -375,8 +381,9 @@ def _looks(problem: SemiInfiniteLP, x: FloatArray, atoms: list[Atoms] | None, pr
     return audit_families(problem.families, x, near, proved=proved)
 
 
-def _is_fast(family: Family) -> bool:
-    return family.domain.body is not None and family.domain.body.separation in _FAST
+def _is_fast(family: Family, proved: bool) -> bool:
+    body = family.domain.body
+    return body is not None and body.separation in _FAST and not (proved and isinstance(family.rows, TracedRows))
 
 
 def _bound(problem: SemiInfiniteLP, ended: Ended, checked: Audit) -> float:

@@ -599,6 +599,10 @@ class Vector(_Operators, tuple[Any, ...]):
 
     __pandas_priority__ = 10_000
 
+    #: The set over which a function read it last, and its entries as that took them.
+    read_over: Any = None
+    read_as: Sequence[Any] = ()
+
     def as_array(self) -> Any:
         """The vector as an array expression; its entries are what they are."""
         values = np.empty(len(self), dtype=object)

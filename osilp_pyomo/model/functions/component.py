@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,17 @@ _TRIED, _OUTSIDE = 256, 1e-6
 def is_function(limit: Any) -> bool:
     """Whether a bound is a function of the index; Params are callable too."""
     return callable(limit) and not getattr(limit, "is_numeric_type", bool)()
+
+
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """A function as errors name it; its name is asked for when there is one, for that takes longer than its terms."""
+
+    owner: Any
+    index: Any
+
+    def __str__(self) -> str:
+        return f"FunctionVar '{self.owner.name_of(self.index)}'"
 
 
 class _Bounds:
@@ -306,7 +318,7 @@ class FunctionVar(ScalarBlock):
 
     def expression(self, index: Any, point: Sequence[Any], order: Any = None) -> Any:
         """One of its functions, or a derivative, at a point: a linear expression of its coefficients."""
-        what = f"FunctionVar '{self.name_of(index)}'"
+        what = _Named(self, index)
         if len(point) != len(self._over):
             raise DeclarationError(
                 f"{what}: it is a function of {self.argument_text()}, {len(self._over)} "

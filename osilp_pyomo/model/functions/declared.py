@@ -12,6 +12,7 @@ from osilp_pyomo._arrays import FloatArray
 from osilp_pyomo._reporting import warn_user
 from osilp_pyomo.errors import DeclarationError, OtherSetWarning
 from osilp_pyomo.index.domain import Domain
+from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.functions.terms import as_leaf, is_number
 from osilp_pyomo.model.sets import (
     SetOfEachFamily,
@@ -178,7 +179,7 @@ def _tighter(bound: Any, other: Any, choose: Any, what: str) -> Any:
     return choose(float(bound), float(other))
 
 
-def scalar_of(value: Any, what: str) -> Any:
+def scalar_of(value: Any, what: object) -> Any:
     """A coordinate; arrays of them are refused."""
     if np.ndim(value) and not hasattr(value, "as_numeric"):
         raise DeclarationError(
@@ -188,7 +189,7 @@ def scalar_of(value: Any, what: str) -> Any:
     return value
 
 
-def orders_of(order: Any, dimension: int, what: str) -> tuple[int, ...]:
+def orders_of(order: Any, dimension: int, what: object) -> tuple[int, ...]:
     """The order of a derivative along each coordinate."""
     if order is None:
         return (0,) * dimension
@@ -202,10 +203,14 @@ def orders_of(order: Any, dimension: int, what: str) -> tuple[int, ...]:
     return orders
 
 
-def entries_of(point: Sequence[Any], over: Sequence[Any], what: str) -> list[Any]:
+def entries_of(point: Sequence[Any], over: Sequence[Any], what: object) -> list[Any]:
     """The entries of the vectors that it is called with, one behind the other."""
     entries: list[Any] = []
     for given, each in zip(point, over, strict=True):
+        if given.__class__ is Vector and getattr(given, "read_over", None) is each:
+            # A rule calls many functions with one vector.
+            entries += given.read_as
+            continue
         vector = list(given.values()) if isinstance(given, Mapping) else given
         if not isinstance(vector, tuple | list | np.ndarray) and not hasattr(vector, "__len__"):
             vector = [vector]
@@ -213,20 +218,27 @@ def entries_of(point: Sequence[Any], over: Sequence[Any], what: str) -> list[Any
             raise DeclarationError(
                 f"{what}: it is a function of a vector of dimension {each.dim} (got {len(vector)} entries)."
             )
-        _compare_sets(vector, each, what)
-        entries += [as_leaf(entry, what) for entry in vector]
+        same = _compare_sets(vector, each, what)
+        read = [as_leaf(entry, what) for entry in vector]
+        if same and given.__class__ is Vector:
+            given.read_over, given.read_as = each, read
+        entries += read
     return entries
 
 
-def _compare_sets(vector: Any, own: Any, what: str) -> None:
-    """Warn where the vector is one of another set than it was declared over."""
+def _compare_sets(vector: Any, own: Any, what: object) -> bool:
+    """Whether a vector is one of the set that it was declared over; a warning where it is not."""
     other = getattr(vector[0], "index_of", None) if len(vector) else None
-    if other is not None and hasattr(other, "holds_vectors_of") and other.holds_vectors_of(own):
-        return
-    if other is not None and other is not own and not same_set(own, other):
+    if other is None or other is own:
+        return True
+    if hasattr(other, "holds_vectors_of") and other.holds_vectors_of(own):
+        return True
+    if not same_set(own, other):
         warn_user(
             f"{what}: it was declared over a {type(own).__name__} and is used over another "
             f"{type(other).__name__} of the same dimension; its bounds hold on the first, and the row on the "
             "second.",
             OtherSetWarning,
         )
+        return False
+    return True

@@ -57,7 +57,7 @@ def is_number(value: Any) -> bool:
     return value.__class__ in native_numeric_types or isinstance(value, np.number)
 
 
-def as_leaf(value: Any, what: str) -> Any:
+def as_leaf(value: Any, what: object) -> Any:
     """A coordinate as Pyomo takes it; what holds a decision is refused."""
     value = unwrap(value)
     if is_number(value):

@@ -44,7 +44,7 @@ class AlongOneLine:
 
     @classmethod
     def of(cls, block: Any, loss: Callable[..., Sequence[Any]], mean: FloatArray) -> AlongOneLine | None:
-        """None where pieces depend on the vector in other ways or not at all, or on data that may change later.
+        """None where pieces depend on the vector in other ways, all in one way, or on data that may change later.
 
         ``block`` has the variable ``level``.
         """
@@ -78,6 +78,9 @@ class AlongOneLine:
         slope = slopes[int(np.argmax(sizes))]
         factors = np.einsum("kij,ij->k", slopes, slope) / float((slope * slope).sum())
         if np.any(np.abs(slopes - factors[:, None, None] * slope).max(axis=(1, 2), initial=0.0) > _ROUNDING * sizes):
+            return None
+        if np.all(np.abs(factors - 1.0) <= _ROUNDING):
+            # Of one multiple the mean is all that counts, and deviations would be free to grow.
             return None
         return cls(tuple(variables.values()), slope, factors, np.concatenate([[1.0], mean]) @ parts)
 

@@ -80,3 +80,13 @@ def test_a_loss_that_does_not_depend_on_the_vector():
     known = dro.Moments.mean_covariance([LINE] * 3, [1.0, 2.0, 3.0], np.eye(3))
     m, _ = written(known, lambda m, xi: [2.0 * m.x[0] + 0 * xi[0], 3.0])
     assert osilp.solve(m).objective == pytest.approx(3.0 - 1 - 0.5, abs=1e-8)
+
+
+def test_the_deviation_of_one_multiple_does_not_matter():
+    """All pieces grow alike: only the mean counts, and the bound is proved without a deviation."""
+    known = dro.Moments.mean_covariance([LINE] * 2, [1.0, -2.0], [[2.0, 0.5], [0.5, 1.0]])
+    m, worst = written(known, lambda m, xi: [(1 + m.x[0]) * xi[0] - xi[1] + k * m.x[1] for k in range(2)])
+    found = osilp.solve(m)
+    assert found.objective == pytest.approx(1.0, abs=1e-7)
+    assert found.certified
+    assert worst.parent_block().component("deviations") is None

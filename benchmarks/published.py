@@ -402,10 +402,10 @@ class CvarPortfolioBall(CvarPortfolio, ByCvxpy):
         m.beyond = pyo.Constraint(days, rule=lambda m, k: m.u[k] >= -osilp.dot(self.returns[k], m.x) - m.a)
         ball = AxisAlignedEllipsoidalSet(np.zeros(self.days), np.ones(self.days))
         one = np.ones((1, self.days))
-        plane = PolyhedralSet(
-            np.vstack([one, -one, -self.radius * np.eye(self.days)]), np.r_[0, 0, np.full(self.days, 1 / self.days)]
-        )
-        near = IntersectionSet(ball=ball, plane=plane)
+        # The least that a probability of zero leaves; the ball has the other end.
+        positive = BoxSet([(-1 / self.days / self.radius, 1)] * self.days)
+        plane = PolyhedralSet(np.vstack([one, -one]), np.zeros(2))
+        near = IntersectionSet(ball=ball, positive=positive, plane=plane)
 
         @m.SemiInfiniteConstraint(near)
         def tail(m, eta):

@@ -25,7 +25,7 @@ from osilp_pyomo.index.extended_form import Ball, Lift, product_lift
 from osilp_pyomo.index.sobol import sobol_points
 
 # Extreme points that a cloud has at most, where each costs a program.
-_DRAWN = {"linear program": 256, "convex program": 8}
+_DRAWN = {"linear program": 256, "convex program": 8, "search": 8}
 # How far members that count as nearby are from each other, where a set is curved between them, and where it is not.
 _NEARBY_ON_BALL, _NEARBY = 1e-6, 1e-8
 # Members of which some are others that a point can be moved towards.
@@ -102,7 +102,7 @@ class Body(ABC):
         rng = np.random.default_rng(seed)
         half = max(1, min(count // 2, _DRAWN.get(self.separation, count)))
         width = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
-        extreme = self._extremes(half, seed) if self.separation == "convex program" else None
+        extreme = self._extremes(half, seed) if self.separation in _DRAWN else None
         if extreme is None:
             extreme = self.support(rng.normal(size=(half, self.dimension)) / width)
         if not self.convex:

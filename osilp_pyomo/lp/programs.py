@@ -25,6 +25,8 @@ from osilp_pyomo.lp.scaling import scaling_for
 
 # Programs with integers that an outer approximation solves at most.
 _ROUNDS = 200
+# How exact the relaxation is of which no more than planes is taken: they are valid wherever they touch.
+_RELAXED = 1e-7
 # Bound and value that differ by less than this share of 1 + |value| are the same.
 _CLOSED = 1e-7
 # Planes that are added together: their coefficients are full arrays.
@@ -158,7 +160,7 @@ class _OuterApproximation:
         """Outer approximation, from the planes that the relaxation touches."""
         for parts in self._parts:
             parts.add_first_planes(self.model)
-        relaxed = solve_cones(self._with_bounds(None), self._left())
+        relaxed = solve_cones(self._with_bounds(None), self._left(), _RELAXED)
         if relaxed.status == "infeasible":
             return Ended("infeasible")
         if relaxed.x is not None:

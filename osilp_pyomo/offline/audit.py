@@ -27,7 +27,7 @@ from osilp_pyomo.offline.search.scan import apart, scan_points
 # Coefficients evaluated for one family: a fiftieth of a second at ten nanoseconds each.
 _BUDGET = 2_000_000
 # Vectors of a set of uncertain ones; where rows are affine they are separated exactly, and this is a second check.
-_VECTORS = 128
+_VECTORS, _FEW_VECTORS = 128, 8
 _FEWEST, _MOST = 2_003, 20_011
 # With very many columns fewer points, so that no more coefficients than this are evaluated (some five seconds).
 _COEFFICIENTS, _FEWEST_OF_ALL = 500_000_000, 101
@@ -189,18 +189,20 @@ def audit_families(
             looks[number] = audit_family(family, x, near[number], look, hurry, proved)
     for numbers in together.values():
         chosen = [families[number] for number in numbers]
-        seen = _audit_together(chosen, x, [near[number] for number in numbers], look)
+        seen = _audit_together(chosen, x, [near[number] for number in numbers], look, proved)
         looks.update(zip(numbers, seen, strict=True))
     return [looks[number] for number in range(len(families))]
 
 
 def _audit_together(
-    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int
+    families: Sequence[Family], x: FloatArray, near: Sequence[FloatArray], look: int, proved: bool
 ) -> list[FamilyAudit]:
     """Violation of many families of affine rows over one uncertainty set, as by :func:`audit_at`, in one pass."""
     body = families[0].domain.body
     assert body is not None
-    drawn = body.cloud(_VECTORS, seed=1 + look)
+    few = proved and body.separation in ("linear program", "convex program")
+    # Where a program is to be solved for each, and the rows are proved, those that are known already will do.
+    drawn = body.cloud(_FEW_VECTORS, seed=2 * (1 + look)) if few else body.cloud(_VECTORS, seed=1 + look)
     own = max(1, max(map(len, near)))
     shape = (len(families), len(drawn) + own)
     points = np.empty((*shape, body.dimension))

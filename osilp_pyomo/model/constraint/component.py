@@ -178,7 +178,7 @@ class SemiInfiniteConstraint(Constraint):
         self.placeholders: tuple[IndexPlaceholder, ...] = ()
         self._variables: tuple[Any, ...] = ()  # those of the last affine row, which most others share
         # Points at which the rule is tried with numbers.
-        self._trials: list[tuple[float, ...]] = []
+        self._trials: list[tuple[float, ...]] | None = None
         # Whether its rule needs symbols that understand numpy.
         self._by_arrays = False
         coordinates = 0
@@ -299,9 +299,11 @@ class SemiInfiniteConstraint(Constraint):
             for placeholder, unit in zip(self.placeholders, self._index_units(), strict=True):
                 placeholder._units = unit
         for each in self.continuous_sets:
-            if not is_uncertainty_set(each):
+            if is_uncertainty_set(each):
+                # A set that cannot be used is refused where it is declared.
+                body_of(each, f"SemiInfiniteConstraint '{self.name}'")
+            else:
                 self._check_bounds(each)
-        self._trials = self._trial_points()
         self._refuse_other_arguments()
         appearing: set[int] = set()
         for index in self.index_set():
@@ -415,6 +417,9 @@ class SemiInfiniteConstraint(Constraint):
     def _skipped(self, index: Any, name: str) -> bool:
         """Call the rule at a few points: whether it skips this member, at all of them."""
         skips = []
+        # Points of a set may cost a program each, and are seldom needed.
+        if self._trials is None:
+            self._trials = self._trial_points()
         for point in self._trials:
             try:
                 relation = self.call_rule(index, point)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 
 from osilp_pyomo.dro.ambiguity import Ambiguity
 from osilp_pyomo.dro.wasserstein import BySample, Wasserstein
@@ -257,7 +258,10 @@ def _on_block(m: Any, wanted: str | None, ambiguity: Ambiguity, write: Callable[
     m.add_component(wanted or _free_name(m, "worst_case"), block)
     try:
         block.ambiguity = ambiguity
-        block.expectation = pyo.Expression(expr=write(block))
+        # Thousands of small nodes would set off the garbage collector again and again, in vain.
+        with PauseGC():
+            value = write(block)
+        block.expectation = pyo.Expression(expr=value)
         mark_value(block, block.expectation)
     except Exception:
         m.del_component(block)

@@ -148,7 +148,8 @@ def linear_terms(
         if kind is numeric.MonomialTermExpression and not node._args_[1].fixed:
             number, variable = node._args_
             variables[id(variable)] = variable
-            coefficients.setdefault(id(variable), []).append(times(factor, number))
+            plain = number.__class__ in native_numeric_types and factor.__class__ in native_numeric_types
+            coefficients.setdefault(id(variable), []).append(factor * number if plain else times(factor, number))
         elif kind in _PLAIN_VARIABLES and not node.fixed:
             variables[id(node)] = node
             coefficients.setdefault(id(node), []).append(factor)
@@ -229,6 +230,13 @@ def _not_linear(what: object, node: Any) -> NotLinearError:
 
 def has_free_variable(node: Any) -> bool:
     """Whether a Var that is not fixed occurs; also where Pyomo calls the node "potentially variable"."""
+    if node.__class__ is numeric.SumExpression:
+        # In most sums it is one of the terms.
+        for part in node.args:
+            if part.__class__ is numeric.MonomialTermExpression:
+                part = part._args_[1]
+            if part.__class__ in _PLAIN_VARIABLES and not part.fixed:
+                return True
     if node.__class__ in native_types or not node.is_potentially_variable():
         # A relation between two pure data expressions calls itself not potentially variable: right.
         return False

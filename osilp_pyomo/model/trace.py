@@ -435,11 +435,16 @@ def _core_lp(
     )
 
 
+_ROUNDING = 4 * float(np.finfo(float).eps)
+
+
 def _difference(limit: float, constants: Sequence[float]) -> float:
     """A limit less some constants; zero where nothing but their rounding is left."""
+    if not constants:
+        return float(limit)
     left = limit - sum(constants)
     size = abs(limit) + sum(map(abs, constants))
-    return 0.0 if abs(left) <= 4 * np.finfo(float).eps * size else left
+    return 0.0 if abs(left) <= _ROUNDING * size else left
 
 
 def refuse_odd_domain(variable: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from osilp_pyomo.model.functions.declared import (
 )
 from osilp_pyomo.model.functions.member import DecisionFunction, listed
 from osilp_pyomo.model.functions.terms import as_leaf, curve_terms, is_number, vector_terms
+from osilp_pyomo.model.linear import Whose
 from osilp_pyomo.model.sets import is_uncertainty_set, labels_of, vector_text
 
 # What a rule over an uncertain vector can be made of.
@@ -57,17 +57,6 @@ _TRIED, _OUTSIDE = 256, 1e-6
 def is_function(limit: Any) -> bool:
     """Whether a bound is a function of the index; Params are callable too."""
     return callable(limit) and not getattr(limit, "is_numeric_type", bool)()
-
-
-@dataclass(frozen=True, eq=False)
-class _Named:
-    """A function as errors name it; its name is asked for when there is one, for that takes longer than its terms."""
-
-    owner: Any
-    index: Any
-
-    def __str__(self) -> str:
-        return f"FunctionVar '{self.owner.name_of(self.index)}'"
 
 
 class _Bounds:
@@ -318,7 +307,7 @@ class FunctionVar(ScalarBlock):
 
     def expression(self, index: Any, point: Sequence[Any], order: Any = None) -> Any:
         """One of its functions, or a derivative, at a point: a linear expression of its coefficients."""
-        what = _Named(self, index)
+        what = Whose("FunctionVar", DecisionFunction(self, index))
         if len(point) != len(self._over):
             raise DeclarationError(
                 f"{what}: it is a function of {self.argument_text()}, {len(self._over)} "

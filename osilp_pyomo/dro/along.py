@@ -23,7 +23,7 @@ from osilp_pyomo.model.affine import affine_trace
 from osilp_pyomo.model.arrays.dot import dot
 from osilp_pyomo.model.arrays.expressions import Vector
 from osilp_pyomo.model.arrays.trees import IndexPlaceholder
-from osilp_pyomo.model.constraint import SemiInfiniteConstraint
+from osilp_pyomo.model.constraint.component import SemiInfiniteConstraint
 from osilp_pyomo.model.sets import OneSet
 
 # How far pieces may be from multiples of one function and count as such, relative: a rounding.

@@ -46,7 +46,7 @@ KIND, STEP, SCALE_FREE, REMAINING_TARGET, LEVELS, PER_LEVEL, REFINE_STEP, STAGE,
 PAYABLE = 9
 SETTINGS = 10
 # Arrivals that use more than so many times their budget could not pay the entropy's first dual.
-SCARCE, SCARCER = 4.0, 1.5
+SCARCE, SCARCER = 6.0, 1.5
 # Which stages of the two-stage method run.
 BOTH, ACCELERATE_ONLY, REFINE_ONLY = 0.0, 1.0, 2.0
 

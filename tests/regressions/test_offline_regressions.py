@@ -447,3 +447,26 @@ def test_a_convex_row_that_does_not_bind_stands_beside_families():
     result = solved(m)
     assert result.objective == pytest.approx(1 / 1.1)
     assert result.certified
+
+
+def test_a_convex_model_is_solved_again_from_its_own_answer():
+    value, weight, total = (
+        [0.5975690819588868, 1.390653589794824, 1.2522048310714928, 1.2363468438373446],
+        [0.90386703061315, 1.5129047988052626, 1.6987908117546366, 0.5009071241875536],
+        3.7773704686237486,
+    )
+    m = pyo.ConcreteModel()
+    m.u = ContinuousSet(bounds=(0, 1))
+    m.x, m.y, m.v = pyo.Var(range(4), bounds=(0, 2.918081345815849)), pyo.Var(bounds=(-1, 1)), pyo.Var(bounds=(0, 2))
+    m.gain = pyo.Objective(expr=sum(value[t] * m.x[t] for t in range(4)) + 0.1 * m.y + 0.2 * m.v, sense=pyo.maximize)
+    m.most = SemiInfiniteConstraint(
+        m.u, rule=lambda m, u: sum(weight[t] * m.x[t] for t in range(4)) + u * m.y <= 2 * total
+    )
+    m.first = SemiInfiniteConstraint(m.u, rule=lambda m, u: total * u * m.x[1] + m.x[0] <= 4)
+    m.both = SemiInfiniteConstraint(m.u, rule=lambda m, u: (-2, pyo.cos(3 * weight[0] * u) * m.y + u * m.v, 1.5))
+    m.round = SemiInfiniteConstraint(m.u, rule=lambda m, u: weight[0] * m.x[0] ** 2 + u * m.x[1] <= 2 * total)
+    m.least = pyo.Constraint(expr=m.v + m.x[0] >= -0.5)
+    first = solved(m, load=True)
+    second = solved(m)
+    assert (first.status, second.status, second.certified) == ("optimal", "optimal", True)
+    assert second.objective == pytest.approx(first.objective, rel=1e-9)

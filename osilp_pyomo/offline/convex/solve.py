@@ -174,7 +174,14 @@ def solve_convex(problem: SemiInfiniteLP, options: ExchangeOptions) -> Outcome:
     until = np.inf if options.time_limit is None else time.monotonic() + options.time_limit
     newton = parts.newton(options, until)
     assert problem.convex is not None
-    return solve_parts(problem, parts, newton, problem.convex.start, options)
+    start = problem.convex.start
+    found = solve_parts(problem, parts, newton, start, options)
+    if found.status != "undecided" or not np.isfinite(start).any() or time.monotonic() >= until:
+        return found
+    # The values of the user's variables are no more than a hint: from an optimum of before it may find no step.
+    parts = Parts.of(problem)
+    again = solve_parts(problem, parts, parts.newton(options, until), np.full_like(start, np.nan), options)
+    return found if again.status == "undecided" else again
 
 
 def solve_parts(

@@ -262,7 +262,21 @@ class Controller(Shown, InTurn):
         Columns: ``row``, ``index`` (a number, or a tuple of several), ``limit``, and ``remaining`` as the guard counts
         it, ordered along the index. For a lower limit it is below zero as long as something is needed.
         """
-        return left_along_index(self._evaluator, self._live.left[POINTWISE])
+        return left_along_index(self._evaluator, self._left_at_points("remaining_over_index"))
+
+    @property
+    def knows_use_at_points(self) -> bool:
+        """Whether the use of all arrivals at single points is known; that of projected arrivals is not."""
+        return not self._live.projected
+
+    def _left_at_points(self, what: str) -> FloatArray:
+        """What is left at points as the guard counts it; refused where that leaves arrivals out."""
+        if not self.knows_use_at_points:
+            raise OptionError(
+                f"{what}: projected arrivals came, which do not say what they use at single points; give their data to "
+                "step or steps, or look at controller.remaining, what is left against the test functions."
+            )
+        return self._live.left[POINTWISE]
 
     def plot(self, *, figure: Any = None) -> Any:
         """Draw what is used of each row along its index, as the guard counts it, its limit and its price of now.
@@ -280,7 +294,7 @@ class Controller(Shown, InTurn):
         """
         names = [family.name for family in self.program.template.families]
         prices = self.price if isinstance(self.price, FamilyMap) else dict(zip(names, [self.price], strict=True))
-        return draw("left", self._evaluator, self._live.left[POINTWISE], prices, figure=figure)
+        return draw("left", self._evaluator, self._left_at_points("plot"), prices, figure=figure)
 
     @property
     @alone
@@ -326,6 +340,7 @@ class Controller(Shown, InTurn):
             x, wanted, reason, reward = self._loop.step(spare, batch, place)
             if batch.gaps:
                 spare.gaps = {**spare.gaps, **batch.gaps}
+            spare.projected = spare.projected or POINTWISE not in batch.use
             noted = None if self._log is None else self._log.mark()
             try:
                 if self._log is not None:
@@ -554,6 +569,7 @@ class Controller(Shown, InTurn):
             "earned": live.earned,
             "gaps": dict(live.gaps),
             "awaited": list(live.awaited),
+            "projected": live.projected,
             "clock": None if self._clock is None else self._clock.times.record(),
         }
         arrays = self._arrays(live)
@@ -597,6 +613,7 @@ class Controller(Shown, InTurn):
             np.array(arrays["fractions"]) if "fractions" in arrays else None,
             gaps=dict(header.get("gaps", {})),
             awaited=tuple(header.get("awaited", ())),
+            projected=header.get("projected", False),
             offers=np.array(arrays["offers"]) if "offers" in arrays else fresh.offers,
             pieces=read_pieces(path, arrays, fresh.pieces, self._along_stepped(arrays)),
             memory=None if fresh.memory is None else read_memory(path, header["t"], arrays, fresh.memory),
@@ -682,6 +699,7 @@ class Controller(Shown, InTurn):
             live.earned += outcome.rewards.item() if len(batch) == 1 else float(outcome.rewards.sum())
             self._refuse_infinite(live, batch)
             live.gaps = {**live.gaps, **batch.gaps}
+            live.projected |= POINTWISE not in batch.use
             if self._log is not None:
                 first = live.t - len(batch) + 1 if number is None else number
                 self._log.add(first, batch.arrivals, outcome.decided, outcome.reasons, outcome.rewards)

@@ -35,7 +35,8 @@ class Live:
     that need something, and of its square; ``pieces`` is what is left on each piece of rows that are kept so; ``kept``
     says that no point of a guard is overrun, and False that this is not known; ``memory`` holds the arrivals that a
     policy goes through again; ``foresight`` is what was learned about a forecast; ``awaited`` are numbers of arrivals
-    that were passed over, and are still to be updated; ``clock`` is what changes with time, of arrivals that come in
+    that were passed over, and are still to be updated; ``projected`` says that arrivals came of which only projections
+    are known, so that what is left at points leaves them out; ``clock`` is what changes with time, of arrivals that come in
     continuous time, and then ``horizon`` an estimate.
     """
 
@@ -56,6 +57,7 @@ class Live:
     memory: Memory | None = None
     foresight: dict[str, FloatArray] = field(default_factory=dict)
     awaited: tuple[int, ...] = ()
+    projected: bool = False
     clock: dict[str, FloatArray] = field(default_factory=dict)
 
     def copy(self) -> Live:
@@ -65,7 +67,7 @@ class Live:
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules,
             gaps=self.gaps, offers=self.offers, pieces=self.pieces, kept=self.kept, memory=self.memory,
-            foresight=self.foresight, awaited=self.awaited, clock=self.clock,
+            foresight=self.foresight, awaited=self.awaited, projected=self.projected, clock=self.clock,
         )  # fmt: skip
 
     def mark(self) -> tuple[Any, Any]:
@@ -87,7 +89,7 @@ class Live:
         state = {name: next(parts) for name in self.state}
         return Live(
             self.t, self.horizon, state, self.total, left, self.earned, self.history, self.fractions, self.rules, pack,
-            self.gaps, kept=self.kept, awaited=self.awaited,
+            self.gaps, kept=self.kept, awaited=self.awaited, projected=self.projected,
         )  # fmt: skip
 
     def follow(self, other: Live) -> bool:
@@ -97,7 +99,7 @@ class Live:
         self.pack[:] = other.pack
         self.t, self.horizon, self.earned = other.t, other.horizon, other.earned
         self.total, self.rules, self.gaps, self.kept = other.total, other.rules, other.gaps, other.kept
-        self.awaited = other.awaited
+        self.awaited, self.projected = other.awaited, other.projected
         return True
 
     @property

@@ -360,7 +360,15 @@ class RunSummary(Shown, ABC):
 
     def use_along_index(self) -> pd.DataFrame:
         """Use and limit along the index of each semi-infinite row: ``row``, ``index``, ``limit`` and ``remaining``."""
+        self._refuse_projected("use_along_index")
         return left_along_index(self._evaluator, self._point_remaining)
+
+    def _refuse_projected(self, what: str) -> None:
+        """Refuse what needs the use at points, where only projections of arrivals are known."""
+        if self._projected:
+            raise OptionError(
+                f"{what}: projected arrivals do not say what they use at single points; replay the data themselves."
+            )
 
     @property
     def domains(self) -> dict[str, Domain]:
@@ -517,10 +525,7 @@ class Run(RunSummary):
         Path
         """
         target = page_path(path)
-        if self._projected:
-            raise OptionError(
-                "to_html: projected arrivals do not say what they use at single points; replay the data themselves."
-            )
+        self._refuse_projected("to_html")
         write_text_at_once(target, page_of("run", self, title, author, units, benchmark))
         return target
 

@@ -48,6 +48,8 @@ def check_header(path: Any, header: Mapping[str, Any], choices: Mapping[str, tup
     awaited = header.get("awaited", [])
     if not isinstance(awaited, list) or not all(type(each) is int and 1 <= each <= header["t"] for each in awaited):
         raise _wrong(path, "'awaited' must be numbers of arrivals that were passed over")
+    if not isinstance(header.get("projected", False), bool):
+        raise _wrong(path, "'projected' must say whether arrivals came as projections")
     earned = header.get("earned")
     if isinstance(earned, bool) or not isinstance(earned, int | float) or not abs(earned) <= LARGEST:
         raise _wrong(path, f"'earned' must be a finite number (got {earned!r})")

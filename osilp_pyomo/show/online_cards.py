@@ -55,7 +55,7 @@ def controller_card(controller: Any) -> str:
     ]
     pictures: list[str] = []
     domains = {family.name: family.domain for family in controller.program.template.families}
-    if domains:
+    if domains and controller.knows_use_at_points:
         pictures = _use_sketches(controller.remaining_over_index, domains)
     return Card("Controller", facts=facts, pictures=pictures).html()
 

@@ -294,6 +294,44 @@ def test_what_is_left_along_the_index(program):
     assert first["index"][used.argmax()] == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.parametrize("way", ["step", "steps", "resumed", "fork"])
+def test_what_is_left_along_the_index_is_not_told_of_projected_arrivals(program, way, tmp_path):
+    controller = program.controller(osilp.MirrorDescent(), "projected")
+    batch = program.project(pd.DataFrame({"value": [0.9, 0.8], "place": [0.4, 0.6]}))
+    if way == "steps":
+        controller.steps(batch)
+    else:
+        for arrival in batch:
+            controller.step(arrival)
+    if way == "resumed":
+        controller.save(tmp_path / "state.npz")
+        controller = osilp.load_controller(tmp_path / "state.npz", program)
+    if way == "fork":
+        controller = controller.fork()
+        controller.step(value=0.5, place=0.5)
+    why = (
+        ": projected arrivals came, which do not say what they use at single points; give their data to step or steps, "
+        "or look at controller.remaining, what is left against the test functions."
+    )
+    with pytest.raises(OptionError) as caught:
+        _ = controller.remaining_over_index
+    assert str(caught.value) == f"remaining_over_index{why}"
+    with pytest.raises(OptionError) as caught:
+        controller.plot()
+    assert str(caught.value) == f"plot{why}"
+    assert "Controller" in controller._repr_html_()
+
+
+def test_a_run_of_projected_arrivals_does_not_tell_its_use_along_the_index(program):
+    data = pd.DataFrame({"value": [0.9, 0.8], "place": [0.4, 0.6]})
+    run = program.rescaled(2).replay(osilp.MirrorDescent(), program.rescaled(2).project(data), guard="projected")
+    with pytest.raises(OptionError) as caught:
+        run.use_along_index()
+    assert str(caught.value) == (
+        "use_along_index: projected arrivals do not say what they use at single points; replay the data themselves."
+    )
+
+
 @pytest.mark.parametrize("policy", [osilp.MirrorDescent(), osilp.ExperienceReplay(replays=4), osilp.Resolve()])
 def test_threads_share_a_controller(program, policy):
     """What every thread was told is what was paid for."""

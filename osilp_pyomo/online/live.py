@@ -36,8 +36,8 @@ class Live:
     says that no point of a guard is overrun, and False that this is not known; ``memory`` holds the arrivals that a
     policy goes through again; ``foresight`` is what was learned about a forecast; ``awaited`` are numbers of arrivals
     that were passed over, and are still to be updated; ``projected`` says that arrivals came of which only projections
-    are known, so that what is left at points leaves them out; ``clock`` is what changes with time, of arrivals that come in
-    continuous time, and then ``horizon`` an estimate.
+    are known, so that what is left at points leaves them out; ``clock`` is what changes with time, of arrivals that
+    come in continuous time, and then ``horizon`` an estimate.
     """
 
     t: int

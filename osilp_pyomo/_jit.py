@@ -19,8 +19,8 @@ HAS_NUMBA = numba is not None
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile by numba where it is installed; the compiled code is kept on disk.
 
-    Numba compiles a function anew when its own file has changed, and does not see that a function of another file, which
-    it calls and has within it, has. Here what is kept holds for all files of its folder together.
+    Numba compiles a function anew when its own file has changed, and does not see that a function of another file has,
+    whose code is within it. Here what is kept holds for all files of its folder together.
     """
     if numba is None:
         return function

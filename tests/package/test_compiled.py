@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("numba")
 
 CALLEE = "from osilp_pyomo._jit import jit\n\n\n@jit\ndef length(x):\n    return {} * x\n"
-CALLER = "from callee import length\nfrom osilp_pyomo._jit import jit\n\n\n@jit\ndef both(x):\n    return length(x) + 1.0\n"
+CALLER = (
+    "from callee import length\nfrom osilp_pyomo._jit import jit\n\n\n@jit\ndef both(x):\n    return length(x) + 1.0\n"
+)
 ASKED = "from caller import both\nprint(both(3.0), sum(both.stats.cache_hits.values()))\n"
 
 

@@ -129,6 +129,9 @@ class Domain:
             return points
         if not (self.bounded and other.bounded):
             return points
+        if np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper):
+            # A hair would be a coefficient of its own, so small that a solver leaves it out.
+            return points
         moved = other.lower + (points - self.lower) * (other.width / self.width)
         return moved + _INSIDE * (other.body.centre - moved)
 

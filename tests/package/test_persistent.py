@@ -706,3 +706,15 @@ def test_what_a_sweep_refuses():
     assert m.positive.value == 1.0
     assert told([(m.limit, "gamma", [1])]).startswith("sweep: three parts are an uncertainty set, the name of one")
     assert told([(m.limit, [1])], load=True).startswith("sweep: there is no option 'load'; there are grid, basis,")
+
+
+def test_rows_of_a_set_that_is_read_anew_stay_where_they_are():
+    m = inventory()
+    before = KeptModel(m).read().problem.families[0].domain
+    after = KeptModel(m).read().problem.families[0].domain
+    corners = np.array([[1.0, 3.0, 1.0], [3.0, 3.0, 1.0]])
+    assert before is not after
+    assert before.moved_to(after, corners).tolist() == corners.tolist()
+    m.demand.bounds = [(1, 5)] * 3
+    grown = KeptModel(m).read().problem.families[0].domain
+    assert before.moved_to(grown, corners) == pytest.approx(np.array([[1.0, 5.0, 1.0], [5.0, 5.0, 1.0]]))

@@ -24,17 +24,17 @@ _DISPLAYS = {
 
 # What is told of each kind of value: a function that gives a text, HTML for the cards of notebooks.
 _TELLERS = {
-    "result": ("osilp_pyomo.show.offline_cards", "result_card"),
-    "price": ("osilp_pyomo.show.offline_cards", "price_card"),
-    "function": ("osilp_pyomo.show.offline_cards", "function_card"),
-    "by family": ("osilp_pyomo.show.offline_cards", "family_card"),
-    "bound": ("osilp_pyomo.show.offline_cards", "text_card"),
-    "plans": ("osilp_pyomo.show.offline_cards", "plans_card"),
-    "program": ("osilp_pyomo.show.online_cards", "program_card"),
-    "controller": ("osilp_pyomo.show.online_cards", "controller_card"),
-    "decision": ("osilp_pyomo.show.online_cards", "decision_card"),
-    "run": ("osilp_pyomo.show.online_cards", "run_card"),
-    "regret": ("osilp_pyomo.show.online_cards", "regret_card"),
+    "result": ("osilp_pyomo.show.cards.offline", "result_card"),
+    "price": ("osilp_pyomo.show.cards.offline", "price_card"),
+    "function": ("osilp_pyomo.show.cards.offline", "function_card"),
+    "by family": ("osilp_pyomo.show.cards.offline", "family_card"),
+    "bound": ("osilp_pyomo.show.cards.offline", "text_card"),
+    "plans": ("osilp_pyomo.show.cards.offline", "plans_card"),
+    "program": ("osilp_pyomo.show.cards.online", "program_card"),
+    "controller": ("osilp_pyomo.show.cards.online", "controller_card"),
+    "decision": ("osilp_pyomo.show.cards.online", "decision_card"),
+    "run": ("osilp_pyomo.show.cards.online", "run_card"),
+    "regret": ("osilp_pyomo.show.cards.online", "regret_card"),
     "study": ("osilp_pyomo.studies.cards", "study_card"),
     "worst rows": ("osilp_pyomo.rows", "worst_rows"),
 }
@@ -52,7 +52,7 @@ def draw(kind: str, *values: Any, figure: Any = None) -> Any:
 
 
 # The page of each kind of value: a function that gives its text.
-_PAGES = {"run": ("osilp_pyomo.show.run_page", "run_page")}
+_PAGES = {"run": ("osilp_pyomo.show.pages.run", "run_page")}
 
 
 def page_of(kind: str, *values: Any) -> str:

@@ -18,7 +18,7 @@ from osilp_pyomo.index.registry import BASES, GRIDS
 from osilp_pyomo.offline.results import Result
 from osilp_pyomo.rows import rows_display
 from osilp_pyomo.show.drawing import can_draw
-from osilp_pyomo.show.result_page import result_page
+from osilp_pyomo.show.pages.result import result_page
 
 _DRAWN = (".png", ".svg", ".pdf")
 

@@ -18,7 +18,7 @@ from pyomo.core.expr import relational_expr as relational
 
 from osilp_pyomo._displays import MOST_SHOWN
 from osilp_pyomo.model.arrays.blocks import block_of
-from osilp_pyomo.show.cards import Card, escaped
+from osilp_pyomo.show.cards.card import Card, escaped
 from osilp_pyomo.show.latex import DOTS, latex, words
 from osilp_pyomo.show.mathml import formula_line, tree_mathml
 

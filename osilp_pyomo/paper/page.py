@@ -12,7 +12,7 @@ from osilp_pyomo._reporting import tracked
 from osilp_pyomo.paper.claims import Claim, all_claims
 from osilp_pyomo.paper.experiments import KINDS, Experiment, least_stage, paper_policies
 from osilp_pyomo.show.drawing import svg_of
-from osilp_pyomo.show.html import definitions, heading, page, paragraph, picture, table
+from osilp_pyomo.show.pages.html import definitions, heading, page, paragraph, picture, table
 from osilp_pyomo.studies.compare import Study
 from osilp_pyomo.studies.sweep_displays import OverrunDisplay, RegretDisplay
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from osilp_pyomo.show.html import unbroken
 from osilp_pyomo.show.numbers import percent, plain
-from osilp_pyomo.show.panels import spread
+from osilp_pyomo.show.pages.html import unbroken
+from osilp_pyomo.show.pages.panels import spread
 from osilp_pyomo.studies.answer import Answer
 
 # Policies that are drawn; the table has all of them.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from osilp_pyomo.show.cards import Card, count_of, data_table
-from osilp_pyomo.show.sketches import intervals
+from osilp_pyomo.show.cards.card import Card, count_of, data_table
+from osilp_pyomo.show.cards.sketches import intervals
 from osilp_pyomo.studies.report import drawn_text
 
 # Letters of a definition.

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.show import panels
 from osilp_pyomo.show.numbers import Units, per
+from osilp_pyomo.show.pages import panels
 from osilp_pyomo.studies.answer import Answer
 
 # Constraints and policies that are shown.

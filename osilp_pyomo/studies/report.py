@@ -11,7 +11,9 @@ import pandas as pd
 from osilp_pyomo._reporting import tracked
 from osilp_pyomo.online.runs import BENCHMARKS
 from osilp_pyomo.show.drawing import svg_of
-from osilp_pyomo.show.html import (
+from osilp_pyomo.show.mathml import model_mathml
+from osilp_pyomo.show.numbers import Units
+from osilp_pyomo.show.pages.html import (
     answer_table,
     definitions,
     folded,
@@ -24,8 +26,6 @@ from osilp_pyomo.show.html import (
     sentence,
     table,
 )
-from osilp_pyomo.show.mathml import model_mathml
-from osilp_pyomo.show.numbers import Units
 from osilp_pyomo.studies.answer import GUARDED, KEPT, Answer, benchmark_text, names_of
 from osilp_pyomo.studies.bars import bars_of
 from osilp_pyomo.studies.displays import displays_of

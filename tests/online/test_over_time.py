@@ -11,7 +11,7 @@ from models import packing
 import osilp_pyomo as osilp
 from osilp_pyomo.errors import OptionError
 from osilp_pyomo.online.over_time import moments_of, prices_over_time, row_use_over_time, use_over_time
-from osilp_pyomo.show.run_page import _density
+from osilp_pyomo.show.pages.run import _density
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from osilp_pyomo._displays import some_of
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.offline.prices import AtomicPrice
 from osilp_pyomo.offline.results import FamilyMap
-from osilp_pyomo.show.cards import Card, data_table
-from osilp_pyomo.show.sketches import Line, intervals, sketch
+from osilp_pyomo.show.cards.card import Card, data_table
+from osilp_pyomo.show.cards.sketches import Line, intervals, sketch
 
 
 class Reader(HTMLParser):

@@ -10,9 +10,9 @@ import pandas as pd
 from osilp_pyomo._displays import cut
 from osilp_pyomo.index.domain import Domain
 from osilp_pyomo.online.describe import formulas
-from osilp_pyomo.show.cards import Card, count_of, data_table, labelled, number_text
+from osilp_pyomo.show.cards.card import Card, count_of, data_table, labelled, number_text
+from osilp_pyomo.show.cards.sketches import BLUE, TEXT, Line, sketch
 from osilp_pyomo.show.mathml import model_mathml
-from osilp_pyomo.show.sketches import BLUE, TEXT, Line, sketch
 
 # Rows of a model that are shown as mathematics, and pictures of one card.
 _ROWS, _PICTURES = 6, 3

@@ -45,7 +45,7 @@ def page(title: str, parts: Iterable[str], moving: Mapping[str, Any] | None = No
 
 @cache
 def _file(name: str) -> str:
-    return (files("osilp_pyomo.show") / name).read_text(encoding="utf-8")
+    return (files("osilp_pyomo.show.pages") / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -16,9 +16,9 @@ from osilp_pyomo.offline.results import FamilyMap, Result
 from osilp_pyomo.online.over_time import moments_of, prices_over_time, row_use_over_time, use_over_time
 from osilp_pyomo.online.runs import Run
 from osilp_pyomo.online.stages.template import StageFamily
-from osilp_pyomo.show import panels
-from osilp_pyomo.show.html import definitions, folded, moving_part, page, preformatted, sentence
 from osilp_pyomo.show.numbers import Units, per, percent, plain
+from osilp_pyomo.show.pages import panels
+from osilp_pyomo.show.pages.html import definitions, folded, moving_part, page, preformatted, sentence
 
 # Moments that the slider stops at, and numbers that all charts along the index hold together (4 bytes each, a third
 # more on the page).

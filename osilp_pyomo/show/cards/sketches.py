@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from osilp_pyomo._arrays import FloatArray
-from osilp_pyomo.show.cards import escaped, number_text
+from osilp_pyomo.show.cards.card import escaped, number_text
 from osilp_pyomo.show.numbers import shortened
 
 # Size of a sketch, and what is left of it for ticks at the left, above, and below.

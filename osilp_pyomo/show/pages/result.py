@@ -8,8 +8,8 @@ import pandas as pd
 
 from osilp_pyomo._version import __version__
 from osilp_pyomo.offline.results import Result
-from osilp_pyomo.show.html import heading, page, paragraph, picture, preformatted, table
 from osilp_pyomo.show.numbers import about, plain
+from osilp_pyomo.show.pages.html import heading, page, paragraph, picture, preformatted, table
 
 # Lines of a table; all values are in the CSV file of --values.
 _LINES = 200

@@ -16,9 +16,9 @@ from osilp_pyomo.offline.late import unmade
 from osilp_pyomo.offline.prices import Price
 from osilp_pyomo.offline.result_text import result_lines
 from osilp_pyomo.offline.units import Units
-from osilp_pyomo.show.cards import Card, count_of, data_table, escaped, labelled, number_text
+from osilp_pyomo.show.cards.card import Card, count_of, data_table, escaped, labelled, number_text
+from osilp_pyomo.show.cards.sketches import BLUE, RED, Line, sketch
 from osilp_pyomo.show.mathml import mathml
-from osilp_pyomo.show.sketches import BLUE, RED, Line, sketch
 
 # What a result says first; the rest unfolds.
 _FIRST = (

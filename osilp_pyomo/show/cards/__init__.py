@@ -1,0 +1,1 @@
+"""Cards: what a notebook shows of a value."""

@@ -1,0 +1,1 @@
+"""Pages of HTML in one file, without a server or a network."""

@@ -11,9 +11,10 @@ is never needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ _COMPARED = 64
 _MANY_COLUMNS = 1_000
 # Where a row all but vanishes, its violation is measured by this share of its size elsewhere.
 SCALE_FLOOR = 1e-6
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,15 @@ class Family:
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
         """Blocks of coefficients, each checked to hold finite numbers only."""
-        for columns, at, block in self.rows.blocks(points):
+        for _, found in self.evaluated(points, lambda *block: block):
+            yield found
+
+    def evaluated(
+        self, points: FloatArray, function: Callable[[IntArray, slice, FloatArray], _Value]
+    ) -> Iterator[tuple[slice, _Value]]:
+        """Points of each block, and what a function makes of it; every block is checked as :meth:`blocks` does."""
+
+        def checked(columns: IntArray, at: slice, block: FloatArray) -> _Value:
             # A sum is not finite as soon as one entry is not, and costs one pass without temporaries.
             with np.errstate(all="ignore"):
                 suspicious = not np.isfinite(block.sum())
@@ -91,7 +102,9 @@ class Family:
                     f"is {block[column, k]} at {self._describe(points[at][k])}; keep the rule finite on "
                     f"{self.user_domain}, or leave such points out by 'where'."
                 )
-            yield columns, at, block
+            return function(columns, at, block)
+
+        return self.rows.evaluated(points, checked)
 
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits at the points, checked to be numbers."""
@@ -148,16 +161,20 @@ class Family:
     def activity(self, points: FloatArray, x: FloatArray) -> FloatArray:
         """Value of the row's left-hand side at the points."""
         result = np.zeros(len(points))
-        for columns, at, block in self.blocks(points):
-            result[at] += x[columns] @ block
+        for at, part in self.evaluated(points, lambda columns, _, block: x[columns] @ block):
+            result[at] += part
         return result
 
     def activity_and_size(self, points: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Value of the row's left-hand side, and the sum of its absolute terms: what it is the difference of."""
         activity, size, absolute = np.zeros(len(points)), np.zeros(len(points)), np.abs(x)
-        for columns, at, block in self.blocks(points):
-            activity[at] += x[columns] @ block
-            size[at] += absolute[columns] @ np.abs(block)
+
+        def both(columns: IntArray, _: slice, block: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return x[columns] @ block, absolute[columns] @ np.abs(block)
+
+        for at, (value, terms) in self.evaluated(points, both):
+            activity[at] += value
+            size[at] += terms
         return activity, size
 
     def excess(self, points: FloatArray, x: FloatArray) -> FloatArray:

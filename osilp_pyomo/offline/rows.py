@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class Slot(Protocol):
 
 
 Kernel = Callable[[Sequence[Any], Sequence[FloatArray]], Any]
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,13 @@ class Rows(ABC):
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
         """Yield (columns, points, coefficients (c, m)) until every coefficient was given once."""
 
+    def evaluated(
+        self, points: FloatArray, function: Callable[[IntArray, slice, FloatArray], _Value]
+    ) -> Iterator[tuple[slice, _Value]]:
+        """Yield (points, what a function makes of a block) for every block, evaluated where the block was."""
+        for columns, at, block in self.blocks(points):
+            yield at, function(columns, at, block)
+
     @abstractmethod
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits of the row at the points; infinite where there is none."""
@@ -170,6 +178,12 @@ class TracedRows(Rows):
         return TracedRows([group for group in groups if len(group.columns)], self.lower, self.upper)
 
     def blocks(self, points: FloatArray) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+        for _, found in self.evaluated(points, lambda *block: block):
+            yield found
+
+    def evaluated(
+        self, points: FloatArray, function: Callable[[IntArray, slice, FloatArray], _Value]
+    ) -> Iterator[tuple[slice, _Value]]:
         places = []
         for start in range(0, len(points), BLOCK_POINTS):
             at = slice(start, min(start + BLOCK_POINTS, len(points)))
@@ -179,16 +193,17 @@ class TracedRows(Rows):
 
         if len(points) * len(self.columns) < _WORTH_THREADS:
             for group, part, at in places:
-                yield group.columns[part], at, group.block(part, points[at])
+                yield at, function(group.columns[part], at, group.block(part, points[at]))
             return
 
-        def some(few: Sequence[tuple[TermGroup, slice, slice]]) -> list[FloatArray]:
-            return [group.block(part, points[at]) for group, part, at in few]
+        def some(few: Sequence[tuple[TermGroup, slice, slice]]) -> list[_Value]:
+            # The function too: a block that another core's cache holds is slow to read.
+            return [function(group.columns[part], at, group.block(part, points[at])) for group, part, at in few]
 
         parts = [places[first : first + _TOGETHER] for first in range(0, len(places), _TOGETHER)]
-        for few, blocks in zip(parts, in_threads(some, parts), strict=True):
-            for (group, part, at), block in zip(few, blocks, strict=True):
-                yield group.columns[part], at, block
+        for few, values in zip(parts, in_threads(some, parts), strict=True):
+            for (_, _, at), value in zip(few, values, strict=True):
+                yield at, value
 
     def limits(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         def summed(terms: tuple[TermGroup, ...] | None, missing: float) -> FloatArray:

@@ -212,12 +212,8 @@ class ProductionInventory(Published):
         m.I, m.T = pyo.RangeSet(0, self.factories - 1), pyo.RangeSet(0, self.periods - 1)
         d = BoxSet([((1 - self.spread) * d, (1 + self.spread) * d) for d in self.demand])
         m.made = osilp.FunctionVar(m.I, m.T, over=d, sees=lambda m, i, t: range(t), bounds=(0, self.most_a_period))
-        m.worst = pyo.Var()
-        m.cost = pyo.Objective(expr=m.worst)
-
-        @m.SemiInfiniteConstraint(d)
-        def spent(m, d):
-            return sum(self.costs[i, t] * m.made[i, t](d) for i in m.I for t in m.T) <= m.worst
+        spent = osilp.worst_case(m, d, lambda m, d: sum(self.costs[i, t] * m.made[i, t](d) for i in m.I for t in m.T))
+        m.cost = pyo.Objective(expr=spent)
 
         @m.SemiInfiniteConstraint(m.I, d)
         def made_in_all(m, i, d):
@@ -261,16 +257,14 @@ class LotSizing(Published):
         stores = range(self.stores)
         m = pyo.ConcreteModel()
         m.x = pyo.Var(stores, bounds=(0, self.most))
-        m.worst = pyo.Var()
-        m.cost = pyo.Objective(expr=m.worst)
         # Demands between 0 and 20 that sum to at most 20 sqrt(N).
         demands = CardinalitySet(np.zeros(self.stores), np.full(self.stores, self.most), math.sqrt(self.stores))
         m.moved = osilp.FunctionVar(stores, stores, over=demands, bounds=(0, None))
 
-        @m.SemiInfiniteConstraint(demands)
-        def spent(m, d):
-            moving = sum(self.distance[i, j] * m.moved[i, j](d) for i in stores for j in stores)
-            return self.price * sum(m.x[i] for i in stores) + moving <= m.worst
+        def moving(m, d):
+            return sum(self.distance[i, j] * m.moved[i, j](d) for i in stores for j in stores)
+
+        m.cost = pyo.Objective(expr=self.price * sum(m.x.values()) + osilp.worst_case(m, demands, moving))
 
         @m.SemiInfiniteConstraint(stores, demands)
         def enough(m, i, d):
@@ -309,16 +303,12 @@ class Vehicles(Published):
         regions = range(len(self.revenue))
         m = pyo.ConcreteModel()
         m.x = pyo.Var(regions, bounds=(0, None))
-        m.worst = pyo.Var()
-        m.loss = pyo.Objective(expr=m.worst)
         m.owned = pyo.Constraint(expr=sum(m.x[j] for j in regions) <= self.supply)
         demands = BoxSet(list(zip(self.low, self.high, strict=True)))
         m.idle = osilp.FunctionVar(regions, over=demands, bounds=(0, None))
 
-        @m.SemiInfiniteConstraint(demands)
-        def lost(m, d):
-            unsold = sum(self.revenue[j] * m.idle[j](d) for j in regions)
-            return osilp.dot(self.cost - self.revenue, m.x) + unsold <= m.worst
+        unsold = osilp.worst_case(m, demands, lambda m, d: sum(self.revenue[j] * m.idle[j](d) for j in regions))
+        m.loss = pyo.Objective(expr=osilp.dot(self.cost - self.revenue, m.x) + unsold)
 
         @m.SemiInfiniteConstraint(regions, demands)
         def unused(m, j, d):
@@ -510,15 +500,13 @@ class AdjustableFacility(Published):
         sites, customers = range(4), range(5)
         m = pyo.ConcreteModel()
         m.x = pyo.Var(sites, within=pyo.Binary)
-        m.worst = pyo.Var()
-        m.cost = pyo.Objective(expr=m.worst)
         demands = BoxSet([(0.9 * d, 1.1 * d) for d in self.demand])
         m.flow = osilp.FunctionVar(sites, customers, over=demands, bounds=(0, None))
 
-        @m.SemiInfiniteConstraint(demands)
-        def spent(m, d):
-            moving = sum(self.shipping[i, j] * m.flow[i, j](d) for i in sites for j in customers)
-            return moving + osilp.dot(self.opening, m.x) <= m.worst
+        def moving(m, d):
+            return sum(self.shipping[i, j] * m.flow[i, j](d) for i in sites for j in customers)
+
+        m.cost = pyo.Objective(expr=osilp.dot(self.opening, m.x) + osilp.worst_case(m, demands, moving))
 
         @m.SemiInfiniteConstraint(sites, demands)
         def room(m, i, d):

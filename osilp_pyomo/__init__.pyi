@@ -34,6 +34,7 @@ from .model.integrals.terms import integral as integral
 from .model.latex import to_latex as to_latex
 from .model.profile import Profile as Profile
 from .model.units import check_units as check_units
+from .model.worst_case import worst_case as worst_case
 from .offline.adjustable.bound import RecourseBound as RecourseBound
 from .offline.prices import Price as Price
 from .offline.results import Result as Result

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from itertools import count
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
-from pyomo.common.gc_manager import PauseGC
 
 from osilp_pyomo.dro.ambiguity import Ambiguity
 from osilp_pyomo.dro.wasserstein import BySample, Wasserstein
 from osilp_pyomo.errors import OptionError, PriceError
-from osilp_pyomo.model.added_rows import mark_value
+from osilp_pyomo.model.worst_case import on_new_block
 from osilp_pyomo.offline.results import Result
 
 # Mass below this share of the whole is the rounding of a simplex.
@@ -248,28 +246,10 @@ def _takes_scenario(function: Callable[..., Any]) -> bool:
 
 
 def _on_block(m: Any, wanted: str | None, ambiguity: Ambiguity, write: Callable[[Any], Any]) -> Any:
-    """Make a Block, write on it, and give back the expression of its value; nothing stays if that fails."""
-    if getattr(m, "ctype", None) is not pyo.Block:
-        raise OptionError(f"the worst case needs a model or Block to be written on (got {type(m).__name__}).")
-    if wanted is not None and m.component(wanted) is not None:
-        raise OptionError(f"the worst case cannot be named '{wanted}': the model has a component of that name.")
-    new_block: Any = pyo.Block
-    block = new_block(concrete=True)
-    m.add_component(wanted or _free_name(m, "worst_case"), block)
-    try:
+    """Write on a new Block that knows its ambiguity set, and give back the expression of its value."""
+
+    def written(block: Any) -> Any:
         block.ambiguity = ambiguity
-        # Thousands of small nodes would set off the garbage collector again and again, in vain.
-        with PauseGC():
-            value = write(block)
-        block.expectation = pyo.Expression(expr=value)
-        mark_value(block, block.expectation)
-    except Exception:
-        m.del_component(block)
-        raise
-    return block.expectation
+        return write(block)
 
-
-def _free_name(m: Any, name: str) -> str:
-    """The name, or the same with the next number behind it."""
-    numbers = (number for number in count(2) if m.component(f"{name}_{number}") is None)
-    return name if m.component(name) is None else f"{name}_{next(numbers)}"
+    return on_new_block(m, wanted, "expectation", written)

@@ -20,7 +20,7 @@ PUBLIC = {
     "solve", "array", "dot", "integral", "expectation", "robustify", "dro", "scenario", "sets", "Cells", "Chunks", "Extremes", "evaluate_rows", "plot_rows",
     "plot_sweep",
     "Controller", "Decision", "ExperienceReplay", "Forecast", "FunctionVar", "Price", "RecourseBound", "Regret", "Run",
-    "check_units", "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
+    "check_units", "worst_case", "recourse_bound", "compare_plans", "to_latex", "PersistentSolver", "sweep",
 }  # fmt: skip
 MODULES = {
     "displays": {
@@ -48,7 +48,16 @@ CLASSES = [osilp.Result, osilp.OnlineProgram, osilp.Controller, osilp.Run, osilp
 # For other parts of the package, not for users.
 INNER = {
     "Result": {"policy", "load_into", "recourse", "solution", "solved_for", "written"},
-    "Controller": {"begin_at", "meet", "resume", "timed", "time_columns", "point_remaining", "projected_remaining"},
+    "Controller": {
+        "begin_at",
+        "meet",
+        "resume",
+        "timed",
+        "time_columns",
+        "knows_use_at_points",
+        "point_remaining",
+        "projected_remaining",
+    },
     "Run": {"anew", "arrivals", "decided", "evaluator"},
 }
 

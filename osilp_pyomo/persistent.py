@@ -22,7 +22,7 @@ from osilp_pyomo.errors import OptionError, SolverError
 from osilp_pyomo.lp.highs import asked_of_highs
 from osilp_pyomo.model.kept import KeptModel
 from osilp_pyomo.model.sets import is_uncertainty_set
-from osilp_pyomo.model.trace import TracedModel, refuse_no_model
+from osilp_pyomo.model.trace import TracedModel, active_objective, refuse_no_model
 from osilp_pyomo.offline.exchange import ExchangeOptions
 from osilp_pyomo.offline.methods import solve_by
 from osilp_pyomo.offline.problem import SemiInfiniteLP
@@ -173,7 +173,8 @@ def sweep(
     -------
     DataFrame
         A row for each point: its values, then objective, bound, status, certified, method, rows held and seconds. What
-        has no solution is a row too, with its status, and without an objective.
+        has no solution is a row too, with its status, and without an objective. ``attrs["objective"]`` is what the
+        model calls that.
 
     Examples
     --------
@@ -210,8 +211,12 @@ def sweep(
             told = [_told_here(solver, knobs, point, asked) for point in points]
         else:
             told = _told_elsewhere(solver, knobs, points, asked, executor)
-    frame = pd.DataFrame(points, columns=[knob.name for knob in knobs])
-    return pd.concat([frame, pd.DataFrame(told)], axis=1)
+    frame = pd.concat([pd.DataFrame(points, columns=[knob.name for knob in knobs]), pd.DataFrame(told)], axis=1)
+    objective = active_objective(model)
+    if objective is not None:
+        # What the user calls it, for pictures.
+        frame.attrs["objective"] = objective.name
+    return frame
 
 
 def _knobs(model: Any, over: Sequence[Any]) -> list[_Knob]:
@@ -246,7 +251,8 @@ def _param_knob(model: Any, param: Any, values: tuple[Any, ...]) -> _Knob:
     if kind is not pyo.Param or param.is_indexed():
         raise OptionError(
             f"sweep: only a mutable Param, or one member of an indexed one, can be swept (got {param!s}, a "
-            f"{type(param).__name__})."
+            f"{type(param).__name__}); make what is to change one, m.level = pyo.Param(mutable=True, initialize=...), "
+            "and write m.level where it is used."
         )
     if not param.parent_component().mutable:
         raise OptionError(f"sweep: the Param '{param.name}' is not mutable; declare it with mutable=True.")

@@ -30,11 +30,13 @@ class ParamSweepDisplay:
         The columns with the values of one Param or two.
     value : str
         The column that is drawn.
+    label : str
+        What it is called in the picture.
 
     Examples
     --------
     >>> frame = pd.DataFrame({"radius": [0.0, 0.5, 1.0], "objective": [10.0, 9.0, 7.5]})
-    >>> figure = ParamSweepDisplay(frame, ("radius",), "objective").plot()
+    >>> figure = ParamSweepDisplay(frame, ("radius",), "objective", "cost").plot()
     >>> figure.axes[0].lines[0].get_ydata().tolist()
     [10.0, 9.0, 7.5]
     """
@@ -42,6 +44,7 @@ class ParamSweepDisplay:
     frame: pd.DataFrame
     along: tuple[str, ...]
     value: str
+    label: str
 
     @property
     def height(self) -> float:
@@ -62,7 +65,7 @@ class ParamSweepDisplay:
         else:
             self._draw_cells(figure, ax)
             return figure
-        ax.set(xlabel=name_of(self.along[0]), ylabel=name_of(self.value))
+        ax.set(xlabel=name_of(self.along[0]), ylabel=name_of(self.label))
         ax.grid(alpha=0.3)
         ax.margins(x=0.02)
         return figure
@@ -97,7 +100,7 @@ class ParamSweepDisplay:
         table = self.frame.pivot_table(index=second, columns=first, values=self.value, dropna=False)
         cells = draw_cells(ax, table.columns.to_numpy(dtype=float), table.index.to_numpy(dtype=float),
                            table.to_numpy(), cmap=SHADES)  # fmt: skip
-        figure.colorbar(cells, ax=ax, label=name_of(self.value))
+        figure.colorbar(cells, ax=ax, label=name_of(self.label))
         ax.set(xlabel=name_of(first), ylabel=name_of(second))
         if table.isna().any(axis=None):
             ax.set_title("white: no optimum", fontsize="medium")
@@ -167,4 +170,6 @@ def plot_sweep(
             f"plot_sweep: some values of {' and '.join(chosen)} stand in several rows; keep what else changed at one "
             "value."
         )
-    return ParamSweepDisplay(frame, tuple(chosen), value).plot(figure)
+    # A sweep knows what its model calls the objective.
+    label = str(frame.attrs.get(value, value))
+    return ParamSweepDisplay(frame, tuple(chosen), value, label).plot(figure)

@@ -686,10 +686,10 @@ def test_what_a_sweep_refuses():
     assert told([]) == "sweep: over= must be a list of pairs, such as [(m.gamma, [0, 1, 2])]."
     assert told([(m.limit, [])]) == "sweep: the values of a pair must be a list of numbers (got [])."
     assert told([(m.x, [1])]) == (
-        "sweep: only a mutable Param, or one member of an indexed one, can be swept (got x, a ScalarVar)."
+        "sweep: only a mutable Param, or one member of an indexed one, can be swept (got x, a ScalarVar); make what is to change one, m.level = pyo.Param(mutable=True, initialize=...), and write m.level where it is used."
     )
     assert told([(m.cost, [1])]) == (
-        "sweep: only a mutable Param, or one member of an indexed one, can be swept (got cost, a IndexedParam)."
+        "sweep: only a mutable Param, or one member of an indexed one, can be swept (got cost, a IndexedParam); make what is to change one, m.level = pyo.Param(mutable=True, initialize=...), and write m.level where it is used."
     )
     assert told([(m.fixed, [1])]) == "sweep: the Param 'fixed' is not mutable; declare it with mutable=True."
     assert told([(other.limit, [1])]) == "sweep: the Param 'limit' belongs to another model."

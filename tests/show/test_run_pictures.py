@@ -407,6 +407,17 @@ def test_one_param_is_a_line_with_what_it_costs_beside_it():
     assert other.get_ylim() == pytest.approx((100 * (low - 10) / 10, 100 * (high - 10) / 10))
 
 
+def test_a_sweep_calls_the_objective_as_the_model_does():
+    m = pyo.ConcreteModel()
+    m.u, m.x = ContinuousSet(bounds=(0, 1)), pyo.Var(bounds=(0, None))
+    m.limit = pyo.Param(mutable=True, initialize=1.0)
+    m.gain = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.below = osilp.SemiInfiniteConstraint(m.u, rule=lambda m, u: (1 + u) * m.x <= m.limit)
+    frame = osilp.sweep(m, [(m.limit, [1.0, 2.0])])
+    assert osilp.plot_sweep(frame).axes[0].get_ylabel() == "gain"
+    assert osilp.plot_sweep(frame, value="bound").axes[0].get_ylabel() == "bound"
+
+
 def test_two_params_are_lines_or_cells():
     few = pd.DataFrame([(a, b, a + 10 * b) for a in range(5) for b in (0.5, 1.0)], columns=["a", "b", "objective"])
     (ax,) = osilp.plot_sweep(few).axes

@@ -89,7 +89,8 @@ def check_arrays(
         # An array of a user's own may have fewer digits, whose largest number is below the one here.
         if array.dtype.kind == "f" and name != _FRACTIONS and not np.all(np.abs(array.astype(float)) <= LARGEST):
             raise _wrong(path, f"'{name}' must hold finite numbers")
-    for name in ("foresight:levels", "foresight:spread", "foresight:window", "clock:now", "clock:until"):
+    foresight = (f"foresight:{name}" for name in ("levels", "judged", "order", "spread", "window"))
+    for name in (*foresight, "clock:now", "clock:until"):
         if name in arrays and np.any(arrays[name] < 0):
             raise _wrong(path, f"'{name}' must not be negative")
     if "offers" in arrays and np.any(arrays["offers"] < 0):

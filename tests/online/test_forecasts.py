@@ -204,6 +204,36 @@ def test_a_file_without_the_whole_forecast(program, tmp_path):
             osilp.load_controller(tmp_path / "other.npz", program)
 
 
+def lost(program, data, forecast=None):
+    """What is lost of the optimum in hindsight."""
+    best = program.solve_offline(data, progress=False).objective
+    return best - program.replay(osilp.Resolve(exact=True), data, forecast=forecast, progress=False).objective
+
+
+@pytest.fixture(scope="module")
+def longer():
+    m = demo_model(arrivals=600)
+    return osilp.compile_online(m, stages=m.T, basis=osilp.RBF(8), grid=60)
+
+
+def test_a_day_whose_places_move_is_no_forecast_of_one_whose_places_do_not(longer):
+    """It is not believed again when its arrivals have gone halfway, and their average is that of those seen."""
+    data, moves = day(0, 600), day(50, 600)
+    moves["place"] = (moves["place"] + np.arange(600) / 600) / 2
+    assert lost(longer, data, moves) < 1.3 * lost(longer, data)
+
+
+def test_what_is_used_tells_the_order_of_a_forecast_whose_level_is_wrong(longer):
+    """Values 30 % too low look like those of the whole day at its beginning; places do not."""
+    late = np.arange(600) >= 300
+    data, yesterday = (
+        each.assign(value=each["value"] * (0.75 + 0.75 * late), place=0.6 * each["place"] + 0.4 * late)
+        for each in (day(0, 600), day(50, 600))
+    )
+    low = yesterday.assign(value=0.7 * yesterday["value"])
+    assert lost(longer, data, low) < 1.2 * lost(longer, data, yesterday)
+
+
 def test_moved_copies_keep_the_level_of_a_forecast(program):
     """Copies are evaluated anew from data that say nothing of what a forecast was corrected by."""
     sample = Sample.of_batch(program.batch(day(8)))

@@ -6,7 +6,8 @@ polylogarithmic regret: arXiv:2603.14673, 2602.18114). But it may be wrong. Thre
 - Its level: the mean reward and use of what it foretold up to now are compared with those that came, and what is still
   to come is multiplied by their ratio, as far as that differs from 1 by more than chance (positive-part James-Stein).
 - Its order: where the foretold arrivals do not show by a test of Kruskal and Wallis that they change with time, they
-  are a sample of any time, and count beside those that were seen.
+  are a sample of any time, and count beside those that were seen. Where they do, but arrivals would be the likelier
+  ones without that order, by their level, by how their rewards change, and by what they use, it is left aside.
 - Its shape: at every new price it is noted what arrivals should earn and use at that price, by the forecast and by the
   arrivals seen. When the next price is due, the squares of both errors are compared, each in units of what chance
   explains. The sum of the differences is kept between two bounds, as in Page's test, so that an old success saves no
@@ -45,6 +46,8 @@ _DIGITS = 9
 _LARGEST = 1e100
 # A level that is off by the factor e^0.12 is as unlikely as one standard deviation.
 _LEVEL = 0.12
+# Means that differ by no more than this share of them say nothing about an order, however sure they are.
+_ALIKE = 0.03
 
 
 class Foresight:
@@ -76,6 +79,10 @@ class Foresight:
         return {
             "trust": np.array([_MOST]),
             "levels": np.zeros((3, 2)),  # how many sizes were seen, their sums, and the sums of their squares
+            "judged": np.zeros(2),  # the first two of them for rewards, when the last price was found
+            # Sums over the times between prices, of means of rewards squared, times what was foretold, and of that
+            # squared, each time counted by how sure it is; and the same for a forecast that is the same all the time.
+            "order": np.zeros(6),
             "met": np.zeros(1 + features),  # arrivals since the last price, and what they earned and used
             "seen": np.zeros(1 + features),  # how many had been seen by then, and what those earn and use at its price
             "window": np.zeros(2),  # which foretold arrivals stood for those that came since
@@ -91,18 +98,50 @@ class Foresight:
 
     # -- the sample ------------------------------------------------------------------------------------------
 
-    def trusts(self, live: Live) -> bool:
+    def trusts(self, live: Live, seen: Sample) -> bool:
         """Whether the forecast is believed.
 
-        It is not where arrivals contradicted it, nor where its level would be far off in its order but not without:
-        where requests are worth twice what they should be by now, but what they should be on average.
+        It is not where arrivals contradicted it, nor where they would be the likelier ones without its order: where
+        requests are worth twice what they should be by now, but what they should be on average; or where they keep
+        their worth while it says that they rise.
         """
         in_order, without = (np.log(self._level(live, ordered)[0]) / _LEVEL for ordered in (self.ordered, False))
-        return float(live.foresight["trust"][0]) >= float(in_order**2 - without**2) / 2
+        levels = float(in_order**2 - without**2) / 2
+        doubt = levels
+        if self.ordered:
+            in_order, without = (self._uses_against(live, seen, ordered) for ordered in (True, False))
+            doubt += (self._change_against(live) + in_order - without) / 2
+        # Rounding, which differs between steps and batches, must not decide.
+        return float(live.foresight["trust"][0]) >= round(max(doubt, min(levels, 0.0)), _DIGITS)
+
+    def _change_against(self, live: Live) -> float:
+        """What means of rewards between prices say against their order: squared errors, more than without it."""
+        by_order, by_none = live.foresight["order"].reshape(2, 3)
+        count, sums, squares = live.foresight["levels"][:, 0]
+        if count < 2 or not (by_order[2] > 0 and by_none[2] > 0):
+            return 0.0
+        mean = sums / count
+        errors = [each[0] - each[1] ** 2 / each[2] for each in (by_order, by_none)]
+        variance = max(squares / count - mean**2, 0.0) + (_ALIKE * mean) ** 2
+        return float((errors[0] - errors[1]) / variance) if variance > 0 else 0.0
+
+    def _uses_against(self, live: Live, seen: Sample, ordered: bool) -> float:
+        """What uses seen say against those foretold, with their order or without; nothing, where chance explains it."""
+        place = self._place(live) if ordered else len(self._batch)
+        if place < 2:
+            return 0.0
+        weights = np.ones(place)
+        if ordered and live.history is not None and np.isfinite(live.history.memory):
+            # What was seen counts the less the older it is.
+            weights = np.exp(np.arange(1 - place, 1) * (live.t / place / live.history.memory))
+        level = self._level(live, ordered)[1]
+        foretold, its_variance = _mean(level * self._batch.use[PROJECTED][:place].sum(axis=1), weights)
+        mean, variance = _mean(seen.batch.use[PROJECTED].sum(axis=1), seen.weights)
+        return _WORTH * max(0.0, _misfit(mean - foretold, variance + its_variance + (_ALIKE * mean) ** 2) - 1)
 
     def sample(self, live: Live, seen: Sample | None) -> Sample:
         """The arrivals that stand for those ahead: foretold, seen, or both."""
-        if seen is not None and not self.trusts(live):
+        if seen is not None and not self.trusts(live, seen):
             return seen
         count = len(self._batch)
         first = 0
@@ -146,7 +185,7 @@ class Foresight:
         The forecast is read at the level of now, so that a level that was wrong is not taken for a wrong shape.
         """
         known = live.foresight
-        count, trust, seen = known["met"][0], known["trust"], known["seen"]
+        count, trust, seen, order = known["met"][0], known["trust"], known["seen"], known["order"]
         if count > 0 and seen[0] > 0:
             first, stop = np.clip(known["window"], [0, 1], [len(self._batch) - 1, len(self._batch)]).astype(int)
             window = taken(self._batch, slice(first, max(stop, first + 1)))
@@ -156,7 +195,20 @@ class Foresight:
                 for size, mean in ((seen[0], seen[1:]), (len(foretold), foretold.mean(axis=0)))
             ]
             trust = np.clip(trust + _WORTH / 2 * (max(misfits[0], _CHANCE) - misfits[1]), -_MOST, _MOST).round(_DIGITS)
-        live.foresight = {**known, "trust": trust, "met": np.zeros_like(known["met"])}
+            order = order + self._errors(live, first, max(stop, first + 1))
+        judged = known["levels"][:2, 0].copy()
+        live.foresight = {**known, "trust": trust, "met": np.zeros_like(known["met"]), "judged": judged, "order": order}
+
+    def _errors(self, live: Live, first: int, stop: int) -> FloatArray:
+        """What the arrivals since the last price add to ``order``, by those foretold from the first to the stop."""
+        count, total = live.foresight["levels"][:2, 0] - live.foresight["judged"]
+        if count < 1:
+            return np.zeros(6)
+        mean, foretold = total / count, float(self._sizes[first:stop, 0].mean())
+        sure = 1 / (1 / count + 1 / (stop - first))
+        return np.concatenate([
+            sure * np.array([mean**2, mean * foretold, foretold**2]), count * np.array([mean**2, mean, 1.0]),
+        ])  # fmt: skip
 
     def expect(self, live: Live, seen: Sample | None, until: int) -> None:
         """Note what arrivals seen earn and use at the price of now, and which are foretold until the next price."""
@@ -204,6 +256,13 @@ class Foresight:
 def _sizes(batch: Batch) -> FloatArray:
     """How large rewards and uses are (N, 2), all options and resources together."""
     return np.column_stack([np.abs(batch.rewards).sum(axis=1), np.abs(batch.use[PROJECTED]).sum(axis=(1, 2))])
+
+
+def _mean(numbers: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The mean of rows (N, R) that count as often as their weights say, and its variance."""
+    share = weights / weights.sum()
+    mean = share @ numbers
+    return mean, share @ (numbers - mean) ** 2 / weights.sum()
 
 
 def _misfit(differences: FloatArray, variances: FloatArray) -> float:

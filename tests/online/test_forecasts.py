@@ -10,7 +10,7 @@ import osilp_pyomo as osilp
 from osilp_pyomo.demo import demo_model
 from osilp_pyomo.errors import DataError, OptionError, SavedStateError
 from osilp_pyomo.online.forecast import place_of
-from osilp_pyomo.online.sampling.copies import moved_copies
+from osilp_pyomo.online.sampling.copies import moved_copies, moved_data
 from osilp_pyomo.online.sampling.sample import Sample
 from osilp_pyomo.online.stages.batch import VIEWS
 
@@ -264,3 +264,15 @@ def test_ties_are_judged_alike_in_steps_and_replays(seed):
     controller = program.controller(osilp.Resolve(), forecast=forecast, guard="none")
     steps = [controller.step(row).x for row in program.data.to_dict("records")]
     assert run.decisions.tolist() == steps
+
+
+@pytest.mark.parametrize(("clustered", "beyond"), [(True, 0.05), (False, 0.6)])
+def test_copies_of_places_in_clusters_stay_in_them(clustered, beyond):
+    """Their variance is that of all places, and a kernel of its width would fill the space between clusters."""
+    rng = np.random.default_rng(4)
+    centres = np.array([0.2, 0.5, 0.85])
+    places = rng.choice(centres, 200) + 0.02 * rng.normal(size=200) if clustered else rng.uniform(size=200)
+    moved = moved_data(places[:, None], np.ones(200), np.arange(200), rng)
+    far = np.abs(moved - centres).min(axis=1) > 0.08
+    assert np.mean(far) < beyond
+    assert np.std(moved[:, 0] - places) > (0.002 if clustered else 0.03)

@@ -449,6 +449,39 @@ def test_very_many_pieces_are_taken_together_on_the_safe_side(monkeypatch):
     assert occupied(data, run.decisions.to_numpy(), moments(data)).max() <= 4
 
 
+def test_wide_gaps_stay_free_where_very_many_pieces_are_taken_together(monkeypatch):
+    """A machine for one: whoever wants a wide gap between hundreds of stays gets it, as if all pieces were kept."""
+    from osilp_pyomo.online.stages import pieces as module
+
+    monkeypatch.setattr(module, "_MOST", 64)
+    # Stays leave a thousandth of their length free to the next one, but for every tenth.
+    first = np.arange(200) / 200
+    last = first + np.where(np.arange(200) % 10 == 9, 0.0025, 0.004995)
+    wide = pd.DataFrame({"value": 1.0, "first": last[9::10] + 1e-4, "last": last[9::10] + 2e-3})
+    controller = bookings(300, 1).controller(osilp.Greedy(), "pointwise")
+    given = pd.DataFrame({"value": 1.0, "first": first, "last": last})
+    assert controller.steps(given)["x"].sum() == 200
+    for _, stay in wide.iterrows():
+        assert controller.step(stay).x == 1
+        assert controller.step(stay).x == 0
+
+
+@given(st.data())
+def test_pieces_taken_together_have_nowhere_more_than_before(data):
+    lefts = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=9, max_size=40)
+    left = np.array(data.draw(lefts))
+    widths = data.draw(st.lists(st.sampled_from([0.0, 1e-3, 1.0]), min_size=len(left), max_size=len(left)))
+    places = np.cumsum(np.array(widths) + 1e-9)
+    pieces = Pieces(places, np.full(len(left), 9.0), left)
+    coarser = pieces._coarser()
+    at = coarser.holding(places)
+    assert len(coarser.places) <= len(places) - len(places) // 8
+    assert coarser.places[0] == places[0]
+    assert np.all(coarser.left[at] <= left)
+    # Two that are neighbours have what one of them had.
+    assert np.all(coarser.left[at] >= np.minimum(left, np.minimum(np.append(left[1:], 9), np.append(9, left[:-1]))))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_only_pieces_that_an_arrival_uses_are_touched(seed):
     """A short stay costs what its part of the index does, and what is left is as if all had been gone through."""

@@ -2,7 +2,7 @@
 
 The pieces are those between the places where accepted arrivals, and the limit, step. Places that turn out to make no
 difference are forgotten, so that there are about as many pieces as arrivals were accepted; beyond a number of them
-neighbours are taken together, with what the poorer one has left.
+those neighbours are taken together, with what the poorer one has left, that lose the least by it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,16 @@ class Pieces:
         return result if len(result.places) <= _MOST else result._coarser()
 
     def _coarser(self) -> Pieces:
-        starts = np.arange(0, len(self.places), 2)
+        """The same with at least an eighth fewer pieces: where that costs the least, two have what the poorer has."""
+        lengths = np.append(np.diff(self.places), self.places[-1] - self.places[0])
+        richer = np.diff(self.left)
+        lost = np.abs(richer) * np.where(richer > 0, lengths[1:], lengths[:-1])
+        quarter = len(lost) // 4 + 1
+        cheap = np.argpartition(lost, quarter - 1)[:quarter]
+        # No piece is in two pairs, so that no row of them ends up with what its poorest has.
+        even = cheap % 2 == 0
+        pairs = cheap[even] if 2 * even.sum() >= quarter else cheap[~even]
+        starts = np.delete(np.arange(len(self.places)), pairs + 1)
         total, left = (np.minimum.reduceat(each, starts) for each in (self.total, self.left))
         return Pieces(self.places[starts], total, left).merged()
 

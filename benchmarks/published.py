@@ -261,10 +261,11 @@ class LotSizing(Published):
         demands = CardinalitySet(np.zeros(self.stores), np.full(self.stores, self.most), math.sqrt(self.stores))
         m.moved = osilp.FunctionVar(stores, stores, over=demands, bounds=(0, None))
 
-        def moving(m, d):
-            return sum(self.distance[i, j] * m.moved[i, j](d) for i in stores for j in stores)
+        def spent(m, d):
+            moving = sum(self.distance[i, j] * m.moved[i, j](d) for i in stores for j in stores)
+            return self.price * sum(m.x[i] for i in stores) + moving
 
-        m.cost = pyo.Objective(expr=self.price * sum(m.x.values()) + osilp.worst_case(m, demands, moving))
+        m.cost = pyo.Objective(expr=osilp.worst_case(m, demands, spent))
 
         @m.SemiInfiniteConstraint(stores, demands)
         def enough(m, i, d):
@@ -307,8 +308,11 @@ class Vehicles(Published):
         demands = BoxSet(list(zip(self.low, self.high, strict=True)))
         m.idle = osilp.FunctionVar(regions, over=demands, bounds=(0, None))
 
-        unsold = osilp.worst_case(m, demands, lambda m, d: sum(self.revenue[j] * m.idle[j](d) for j in regions))
-        m.loss = pyo.Objective(expr=osilp.dot(self.cost - self.revenue, m.x) + unsold)
+        def lost(m, d):
+            unsold = sum(self.revenue[j] * m.idle[j](d) for j in regions)
+            return osilp.dot(self.cost - self.revenue, m.x) + unsold
+
+        m.loss = pyo.Objective(expr=osilp.worst_case(m, demands, lost))
 
         @m.SemiInfiniteConstraint(regions, demands)
         def unused(m, j, d):
@@ -503,10 +507,11 @@ class AdjustableFacility(Published):
         demands = BoxSet([(0.9 * d, 1.1 * d) for d in self.demand])
         m.flow = osilp.FunctionVar(sites, customers, over=demands, bounds=(0, None))
 
-        def moving(m, d):
-            return sum(self.shipping[i, j] * m.flow[i, j](d) for i in sites for j in customers)
+        def spent(m, d):
+            moving = sum(self.shipping[i, j] * m.flow[i, j](d) for i in sites for j in customers)
+            return moving + osilp.dot(self.opening, m.x)
 
-        m.cost = pyo.Objective(expr=osilp.dot(self.opening, m.x) + osilp.worst_case(m, demands, moving))
+        m.cost = pyo.Objective(expr=osilp.worst_case(m, demands, spent))
 
         @m.SemiInfiniteConstraint(sites, demands)
         def room(m, i, d):

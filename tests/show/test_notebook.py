@@ -1,14 +1,13 @@
 """The example notebook, run by a kernel and looked at in a browser: every object shows itself, pictures once, nothing wraps."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "in_a_notebook.ipynb"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.long
 # The title of the card that each cell ends with, by its last line; those with a picture have none.
 SHOWN = {

@@ -3,20 +3,18 @@
 import base64
 import hashlib
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import pyomo.environ as pyo
 import pytest
+from browser import CHROMIUM
 from models import packing
 from pyomo.dae import ContinuousSet
 from study_inputs import POLICIES, packing_program
 
 import osilp_pyomo as osilp
 from osilp_pyomo.show.mathml import mathml, model_mathml
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"some of {', '.join(SUITES)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer turns")
     parser.add_argument("--rounds", type=int, default=3, help="how often each suite runs for each commit")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_intermixed_args(arguments)
     repository = Path(__file__).resolve().parents[1]
     slower = 0
     with tempfile.TemporaryDirectory() as place:

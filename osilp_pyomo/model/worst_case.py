@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
+from inspect import signature
 from itertools import count
 from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
+from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core.expr.relational_expr import RelationalExpression
 
 from osilp_pyomo.errors import OptionError
@@ -68,8 +70,6 @@ def worst_case(
         )
     largest = sense == pyo.minimize
 
-    # Its arguments keep the names that the user gave them.
-    @wraps(rule)
     def kept(block: Any, *members: Any) -> Any:
         value = rule(block.parent_block(), *members)
         if isinstance(value, RelationalExpression):
@@ -77,7 +77,15 @@ def worst_case(
                 "worst_case: its rule gives a relation; return the expression whose worst value is meant, such as a "
                 "cost, without <= or >=."
             )
+        if value.__class__ not in native_numeric_types and not hasattr(value, "is_expression_type"):
+            raise OptionError(
+                f"worst_case: its rule must give one expression, such as a cost (got {type(value).__name__})."
+            )
         return value <= block.worst if largest else value >= block.worst
+
+    with suppress(TypeError, ValueError):
+        # Its arguments keep the names that the user gave them, and are as many.
+        kept.__signature__ = signature(rule)  # type: ignore[attr-defined]
 
     def write(block: Any) -> Any:
         block.worst = pyo.Var()

@@ -105,6 +105,8 @@ def test_what_is_refused_leaves_nothing_behind():
         "<= or >=.": {"rule": lambda m, xi: xi[0] * m.x["a"] <= 1},
         "worst_case: it needs a function of the model and the index, such as lambda m, xi: xi[0] * m.x (got "
         "LinearExpression).": {"rule": m.x["a"] + m.x["b"]},
+        "worst_case: its rule must give one expression, such as a cost (got NoneType).": {"rule": lambda m, xi: None},
+        "worst_case: its rule must give one expression, such as a cost (got list).": {"rule": lambda m, xi: [xi[0]]},
     }
     for why, options in refused.items():
         with pytest.raises(OptionError) as caught:
@@ -113,6 +115,12 @@ def test_what_is_refused_leaves_nothing_behind():
     with pytest.raises(DeclarationError) as caught:
         osilp.worst_case(m, ["a"], lambda m, name: m.x[name])
     assert "needs a continuous index" in str(caught.value)
+    with pytest.raises(DeclarationError) as caught:
+        osilp.worst_case(m, PRICES, lambda m: m.x["a"])
+    assert str(caught.value) == (
+        "SemiInfiniteConstraint 'worst_case.rows': its rule is called with 2 arguments, the model and its index, and takes "
+        "(m) (too many positional arguments); write it as a function of all of them."
+    )
     with pytest.raises(OptionError) as caught:
         osilp.worst_case(m.x, PRICES, cost)
     assert str(caught.value) == "the worst case needs a model or Block to be written on (got IndexedVar)."
